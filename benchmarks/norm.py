@@ -20,7 +20,7 @@ import _bare  # noqa: F401
 from _timing import WHERE, Budget, captured, put, staged, tried, where
 from parity import passed
 from regard.attention import masked_norm
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders import resnet
 
 RESULTS = Path(__file__).parent / "results" / "norm.csv"
@@ -31,13 +31,13 @@ FUSED, LAID = masked_norm.DEVICES, resnet.to_channels_last
 SIDES = {"operations": ((), False), "ours, channels first": (FUSED, False), "ours": (FUSED, True)}
 
 
-def pictures(shape: str) -> Pictures:
+def pictures(shape: str) -> Images:
     """Of different sizes, in a batch of this one."""
     torch.manual_seed(0)
     count, height, width = map(int, shape.split("x"))
     tall, wide = (torch.randint(side // 2, side + 1, (count,)) for side in (height, width))
     keep = (torch.arange(height) < tall[:, None])[:, :, None] & (torch.arange(width) < wide[:, None])[:, None]
-    return Pictures(torch.rand(count, 1, height, width).cuda(), keep.cuda())
+    return Images(torch.rand(count, 1, height, width).cuda(), keep.cuda())
 
 
 def side(shape: str, norm: str, devices: tuple[str, ...], last: bool) -> Callable[[], object]:

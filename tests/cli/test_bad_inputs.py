@@ -4,7 +4,7 @@ import pytest
 
 from regard.cli._bad_inputs import TOLD, Unread, unread
 from regard.config import ImageTextData
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.records import Record
 from regard.errors import DataError
 from regard.tasks.retrieve.codec import PairCodec
@@ -42,7 +42,7 @@ def test_no_more_than_a_few_are_told_one_by_one(capsys):
     assert "or the model knows none of its words, or they are too many" in told
 
 
-@pytest.mark.parametrize(("kind", "worded"), [(PictureCodec, False), (PairCodec, True)])
+@pytest.mark.parametrize(("kind", "worded"), [(ImageTextCodec, False), (PairCodec, True)])
 def test_a_file_of_pictures_is_taken_note_of(kind, worded):
     missed = unread(model(kind), None, "list.txt")
     assert (missed.name, missed.worded) == ("list.txt", worded)
@@ -50,7 +50,7 @@ def test_a_file_of_pictures_is_taken_note_of(kind, worded):
 
 
 def test_a_single_input_is_not():
-    assert unread(model(PictureCodec), "photo.png", None) is None
+    assert unread(model(ImageTextCodec), "photo.png", None) is None
     assert unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), "Tom", None) is None
 
 

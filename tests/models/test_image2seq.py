@@ -8,14 +8,14 @@ from regard.config import AttentionPart, ImageDropout, ImageToTextModel, VitPart
 from regard.data.batch import shifted
 from regard.data.image.batch import collect
 from regard.models.decoders import DecoderMemory
-from regard.models.image2seq import Picture2Seq, build
+from regard.models.image2seq import Image2Seq, build
 
 STANDARD = ((0.5,) * 3, (0.25,) * 3)
 SMALL = ImageToTextModel(hidden_size=16, depth=1, stride=4, heads=2, attention=AttentionPart(heads=2))
 TARGET = torch.tensor([[5, 6, 2], [6, 2, 0]])
 
 
-def made(**settings) -> Picture2Seq:
+def made(**settings) -> Image2Seq:
     return build(dataclasses.replace(SMALL, **settings), ImageDropout(0.0, 0.0), 9, (16, 24), STANDARD).eval()
 
 

@@ -77,7 +77,7 @@ def run(folder: Path, task: str, *overrides: str) -> None:
 
 
 TEXT = ("data.samples=40", "model.hidden_size=8", "search.max_length=4", "model.heads=2", "model.attention.heads=2")
-SIGHT = (
+CODEC = (
     "data.samples=60",
     "data.height=16",
     "data.width=16",
@@ -94,11 +94,11 @@ def bases(home: Path) -> None:
     run(home / "other", "translate", *TEXT, "train.seed=1")
     run(home / "bpe", "translate", *TEXT, *LEARNED, "data.tokenizer=bpe", "data.vocab_size=300")
     run(home / "unigram", "inflect", *TEXT, "data.tokenizer=unigram", "data.vocab_size=280")
-    run(home / "caption", "caption", *SIGHT)
-    run(home / "classify", "classify", *SIGHT)
-    run(home / "detect", "detect", *SIGHT)
-    run(home / "vqa", "vqa", *SIGHT)
-    run(home / "retrieve", "retrieve", *SIGHT)
+    run(home / "caption", "caption", *CODEC)
+    run(home / "classify", "classify", *CODEC)
+    run(home / "detect", "detect", *CODEC)
+    run(home / "vqa", "vqa", *CODEC)
+    run(home / "retrieve", "retrieve", *CODEC)
     write(home / "ensemble", [home / "words", home / "other"], Settings("probabilities", (1.0, 2.0)))
     train(small.experiment(max_steps=2, checkpoint_every=1), home / "checkpoint", quiet=True)
     exported(home)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.tasks._image import Judge, assemble, checked, plain
@@ -12,7 +12,7 @@ from regard.tasks.classify.codec import LabelCodec
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)
 CODEC = LabelCodec(("dark", "light"), height=8, width=8)
-EXAMPLES = [Pictured(torch.full((3, 8, 8), value), labels=[int(value)]) for value in (0.0, 1.0)]
+EXAMPLES = [ImageExample(torch.full((3, 8, 8), value), labels=[int(value)]) for value in (0.0, 1.0)]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_nothing_to_train_on_is_told(config):
 
 def test_a_picture_to_validate_with_that_cannot_be_read_is_told_before_anything_is_trained(config, tmp_path):
     (tmp_path / "no.png").write_text("no picture")
-    valid = [Pictured(tmp_path / "no.png", labels=[0])]
+    valid = [ImageExample(tmp_path / "no.png", labels=[0])]
     with pytest.raises(DataError, match=r"no\.png is no PNG, JPEG or WebP picture"):
         assemble("classify", config, None, CODEC, EXAMPLES, valid, REPORT, lambda *_: None, ("loss", "accuracy"), {})
 
@@ -68,7 +68,7 @@ def test_settings_that_no_picture_can_be_read_by_are_refused(config):
 def test_what_a_training_is_judged_by_is_decoded_once(config):
     drawn = []
     pictures = [lambda value=value: drawn.append(value) or torch.full((3, 8, 8), value) for value in (0.0, 1.0)]
-    examples = [Pictured(picture, labels=[label]) for label, picture in enumerate(pictures)]
+    examples = [ImageExample(picture, labels=[label]) for label, picture in enumerate(pictures)]
     experiment, _ = made(config)
     judge = Judge("classify", config, experiment.codec, examples)
     assert judge(experiment.model) == judge(experiment.model)

@@ -68,7 +68,7 @@ def test_a_picture_is_one_however_its_path_is_spelt():
 
 
 WORDS = ["a", "b", "c", "d", "e", "f"]  # d is held out
-SIGHT = ["data.height=16", "data.width=16", "model.hidden_size=16", "model.depth=1", "data.batch_pixels=1024"]
+CODEC = ["data.height=16", "data.width=16", "model.hidden_size=16", "model.depth=1", "data.batch_pixels=1024"]
 TEXT = ["model.hidden_size=16"]
 QUICK = [
     "train.evaluate_every=1",
@@ -108,12 +108,12 @@ RUNS = {
     "translate": ("source", "d", TEXT),
     "pronounce": ("source", "d", TEXT),
     "inflect": ("source", "d", TEXT),
-    "caption": ("picture", "0.png", SIGHT),
-    "classify": ("picture", "0.png", SIGHT),
-    "clips": ("clip", "clip3", [*SIGHT, "data.clips=true"]),
-    "detect": ("picture", "0.png", [*SIGHT, "model.layers=1"]),
-    "vqa": ("picture", "0.png", SIGHT),
-    "retrieve": ("picture", "0.png", [*SIGHT, "model.projection_size=8", "model.text_layers=1"]),
+    "caption": ("picture", "0.png", CODEC),
+    "classify": ("picture", "0.png", CODEC),
+    "clips": ("clip", "clip3", [*CODEC, "data.clips=true"]),
+    "detect": ("picture", "0.png", [*CODEC, "model.layers=1"]),
+    "vqa": ("picture", "0.png", CODEC),
+    "retrieve": ("picture", "0.png", [*CODEC, "model.projection_size=8", "model.text_layers=1"]),
 }
 
 

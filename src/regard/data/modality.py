@@ -3,9 +3,9 @@
 from typing import Protocol, runtime_checkable
 
 from regard.data.batch import Batch
-from regard.data.image.types import PictureBatch
+from regard.data.image.types import ImageBatch
 
-AnyBatch = Batch | PictureBatch
+AnyBatch = Batch | ImageBatch
 """Of texts, or of pictures."""
 
 

@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import tasks
-from regard.data.image.preprocess import Sight
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.preprocess import ImageCodec
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.inference.prediction import Prediction
@@ -46,7 +46,7 @@ class InOrder(Protocol):
 class Kept(NamedTuple):
     """Examples, and what makes their batches."""
 
-    examples: Sequence[Pictured]
+    examples: Sequence[ImageExample]
     loader: InOrder
 
 
@@ -64,7 +64,7 @@ class Shown(NamedTuple):
 class Seeing(ABC):
     """A model with its codec and its config."""
 
-    def __init__(self, name: str, config: TaskConfig, codec: Sight, model: nn.Module):
+    def __init__(self, name: str, config: TaskConfig, codec: ImageCodec, model: nn.Module):
         self.name, self.config = name, config
         self.codec: Any = codec
         self.task: Task = tasks.find(name)
@@ -77,19 +77,19 @@ class Seeing(ABC):
         """Examples that are asked again and again, as those are by which a training is judged."""
 
     @abstractmethod
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
         """What the model makes of a batch."""
 
     @abstractmethod
-    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+    def told(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """What an output says of each of its examples, the `best` answers first."""
 
     @abstractmethod
-    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
         """How good it is on examples whose answers are known; `beam` is for models that write, and counts for nothing."""
 
     @abstractmethod
-    def shown(self, example: Pictured, output: Any) -> Shown:
+    def shown(self, example: ImageExample, output: Any) -> Shown:
         """What a trace shows of the output for one example."""
 
     def predict(self, inputs: Sequence[str], *, best: int = 1, align: bool = False) -> list[list[Prediction]]:
@@ -121,7 +121,7 @@ class Seeing(ABC):
             yield from self._outcomes(examples, best, align, done)
 
     def _outcomes(
-        self, examples: Sequence[Pictured], best: int, align: bool, done: frozenset[int] = frozenset()
+        self, examples: Sequence[ImageExample], best: int, align: bool, done: frozenset[int] = frozenset()
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         for indices, batch in self.batches(examples):
             if done.issuperset(indices):
@@ -141,29 +141,29 @@ class Seeing(ABC):
         found: Tensor = output.logits
         return found
 
-    def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
+    def encoded(self, inputs: Sequence[str]) -> list[ImageExample]:
         """What the codec makes of inputs."""
         records = [self.record(text, number) for number, text in enumerate(inputs, 1)]
-        examples: list[Pictured] = self.codec.encode_all(records).examples
+        examples: list[ImageExample] = self.codec.encode_all(records).examples
         return examples
 
     def record(self, text: str, number: int = 1) -> Any:
         """What an input is: the path of a picture, unless a kind of model says otherwise."""
         return self.task.prepare(Record(text, None, f"input:{number}"))
 
-    def asked(self, batch: PictureBatch, weights: bool = False) -> Any:
+    def asked(self, batch: ImageBatch, weights: bool = False) -> Any:
         """What the model makes of a batch, where it computes."""
         with torch.no_grad():
             return self.ask(batch.to(next(self.model.parameters()).device), weights)
 
-    def batches(self, examples: Sequence[Pictured]) -> Iterator[Any]:
+    def batches(self, examples: Sequence[ImageExample]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
         if self.kept is not None and self.kept.examples is examples:
             yield from self.kept.loader.in_order()
         elif examples:
             yield from self.loader(examples).in_order()
 
-    def loader(self, examples: Sequence[Pictured]) -> InOrder:
+    def loader(self, examples: Sequence[ImageExample]) -> InOrder:
         """Batches of examples, whose pictures are decoded once."""
         found: InOrder = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size))
         return found

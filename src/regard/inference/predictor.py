@@ -11,8 +11,8 @@ import torch
 from regard import tasks
 from regard.alignment.heads import Head
 from regard.alignment.unknown import dictionary, replaced
-from regard.data.image.codec import PictureCodec
-from regard.data.image.types import Pictured
+from regard.data.image.codec import ImageTextCodec
+from regard.data.image.types import ImageExample
 from regard.data.special_tokens import UNK
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
@@ -64,7 +64,7 @@ class Trained:
         self,
         name: str,
         config: TaskConfig,
-        codec: TextCodec | PictureCodec,
+        codec: TextCodec | ImageTextCodec,
         model: "Seq2Seq | Ensemble | Sessions",
         head: Head = Head(),
     ):
@@ -405,7 +405,7 @@ class Trained:
 
     def _told(
         self,
-        example: Example | Pictured,
+        example: Example | ImageExample,
         found: Hypothesis,
         align: bool = False,
         translations: Mapping[str, str] | None = None,
@@ -419,5 +419,5 @@ class Trained:
         if not align or not any(map(is_cross_attention, found.weights or {})):
             return Prediction(text, found.normalised, source, target)
         weights = self.head.read(found.weights or {}).cpu()
-        grid = self.codec.grid(example) if isinstance(example, Pictured) else None
+        grid = self.codec.grid(example) if isinstance(example, ImageExample) else None
         return Prediction(text, found.normalised, source, target, weights, links(weights[None]), grid)

@@ -9,14 +9,14 @@ from torch import Tensor
 from regard.attention.types import Encoded
 from regard.config import ImageDropout, ImageModel, ImageToTextModel, VitPart
 from regard.models.decoders.transformer import Transformer
-from regard.models.encoders.backbones import PictureEncoder, build_picture_encoder
+from regard.models.encoders.backbones import ImageEncoder, build_image_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
 from regard.models.layers.attention_output import AttentionOutput
 from regard.models.seq2seq import Seq2Seq, build_decoder, initialise
 from regard.models.types import Decoder, Source
 
 
-class Picture2Seq(Seq2Seq):
+class Image2Seq(Seq2Seq):
     """Picture-to-sequence model: any picture encoder and any decoder.
 
     Pictures are standardised first, by the mean and the standard deviation of each channel over the training data: most of a
@@ -30,7 +30,7 @@ class Picture2Seq(Seq2Seq):
 
     def __init__(
         self,
-        encoder: PictureEncoder,
+        encoder: ImageEncoder,
         decoder: Decoder,
         mean: Sequence[float],
         deviation: Sequence[float],
@@ -54,14 +54,14 @@ def build(
     box: tuple[int, int],
     standard: tuple[Sequence[float], Sequence[float]],
     longest: int = 1024,
-) -> Picture2Seq:
+) -> Image2Seq:
     """Build the model that a config describes, for pictures within a box and targets of at most `longest` tokens.
 
     `standard` are the mean and the standard deviation of each channel.
     """
     rows, columns = (-(-side // model.stride) for side in box)
     told = encoder_options(model, dropout) | (patch_options(model.vit, (rows, columns)) if model.encoder == "vit" else {})
-    encoder = build_picture_encoder(model.encoder, len(standard[0]), model.map_size or model.hidden_size, **told)
+    encoder = build_image_encoder(model.encoder, len(standard[0]), model.map_size or model.hidden_size, **told)
     places = rows * columns + model.vit.cls_tokens
     decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
     outcome = getattr(decoder, "outcome", None)
@@ -73,7 +73,7 @@ def build(
     if isinstance(decoder, Transformer):
         initialise(decoder)
     positions = None if model.encoder == "vit" else build_grid_positions(model.map_positions, encoder.size)
-    return Picture2Seq(encoder, decoder, *standard, positions)
+    return Image2Seq(encoder, decoder, *standard, positions)
 
 
 def patch_options(patches: VitPart, places: tuple[int, int]) -> dict[str, Any]:

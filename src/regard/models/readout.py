@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Memory
-from regard.models.encoders.backbones import PictureEncoder as PictureEncoder
+from regard.models.encoders.backbones import ImageEncoder as ImageEncoder
 
 Weights = Mapping[str, Float[Tensor, "batch heads queries places"]]
 """Attention weights by module path."""

@@ -16,7 +16,7 @@ from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
-from regard.models.encoders.backbones import PictureEncoder
+from regard.models.encoders.backbones import ImageEncoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
@@ -34,7 +34,7 @@ class Seq2Seq(nn.Module):
     Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215
     """
 
-    def __init__(self, encoder: Encoder | PictureEncoder, decoder: Decoder):
+    def __init__(self, encoder: Encoder | ImageEncoder, decoder: Decoder):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 

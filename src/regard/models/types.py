@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.tree import Tree
 
-Source = Padded | Pictures
+Source = Padded | Images
 """Input of an encoder."""
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.data.image.augmentation import named
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
@@ -28,8 +28,8 @@ def assemble(
     config: Any,
     begin: Start | None,
     codec: Any,
-    examples: Sequence[Pictured],
-    valid: Sequence[Pictured],
+    examples: Sequence[ImageExample],
+    valid: Sequence[ImageExample],
     report: Report,
     loss: Cost,
     known: Sequence[str],
@@ -40,9 +40,9 @@ def assemble(
         raise DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
     if config.train.monitor not in known:
         raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
-    codec.gallery([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
-    gallery = codec.gallery(examples)
-    codec = codec if begin else codec.standardised(gallery)
+    codec.cache_images([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
+    cache = codec.cache_images(examples)
+    codec = codec if begin else codec.standardise(cache)
     torch.manual_seed(config.train.seed)
     model = family(config).build(config, codec)
     if begin is not None:
@@ -50,7 +50,7 @@ def assemble(
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.training(gallery, config.data.budget, config.train.seed, named(config.data.augment)),
+        train=codec.train_loader(cache, config.data.budget, config.train.seed, named(config.data.augment)),
         valid=valid,
         loss=loss,
         evaluate=Judge(name, config, codec, valid),
@@ -66,7 +66,7 @@ def assemble(
 class Judge:
     """What is known of a model while it is trained: all figures of its kind on valid, whose pictures are decoded once."""
 
-    def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[Pictured]):
+    def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[ImageExample]):
         self.name, self.config, self.codec, self.valid = name, config, codec, valid
         self.kept: Kept | None = None
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
-from regard.data.image.types import PictureBatch
+from regard.data.image.batch import Images
+from regard.data.image.types import ImageBatch
 from regard.data.modality import AnyBatch
 from regard.data.special_tokens import PAD
 from regard.losses.types import Loss
@@ -108,7 +108,7 @@ class Graphed:
 
 def rounded(batch: AnyBatch) -> AnyBatch:
     """The same batch with a few more columns of padding, so that there are few shapes."""
-    if not isinstance(batch, PictureBatch):
+    if not isinstance(batch, ImageBatch):
         return batch._replace(source=_wider(batch.source), target=None if batch.target is None else _wider(batch.target))
     target, labels, question = (
         None if text is None else _wider(text, FEW) for text in (batch.target, batch.labels, batch.question)
@@ -145,12 +145,12 @@ def _wider(padded: Padded, steps: int = MANY) -> Padded:
     return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
 
 
-def _larger(pictures: Pictures) -> Pictures:
+def _larger(pictures: Images) -> Images:
     high, wide = pictures.keep.shape[1:]
     sides = (0, up(wide) - wide, 0, up(high) - high)
     if not any(sides):
         return pictures
-    return Pictures(F.pad(pictures.data, sides), F.pad(pictures.keep, sides, value=False))
+    return Images(F.pad(pictures.data, sides), F.pad(pictures.keep, sides, value=False))
 
 
 def _shape(batch: AnyBatch) -> Shape:

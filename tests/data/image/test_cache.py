@@ -3,8 +3,8 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.data.image.cache import Gallery, shared
-from regard.data.image.types import Pictured
+from regard.data.image.cache import ImageCache, shared
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.errors import DataError
@@ -20,36 +20,43 @@ def path(tmp_path):
 
 
 def test_a_file_a_tensor_and_a_drawing_are_one_to_it(path):
-    gallery = Gallery(
-        [Pictured(path), Pictured(str(path)), Pictured(TENSOR), Pictured(TENSOR / 255), Pictured(lambda: TENSOR)]
+    cache = ImageCache(
+        [
+            ImageExample(path),
+            ImageExample(str(path)),
+            ImageExample(TENSOR),
+            ImageExample(TENSOR / 255),
+            ImageExample(lambda: TENSOR),
+        ]
     )
-    assert gallery.sizes == [(0, 12, 20)] * 5
+    assert cache.sizes == [(0, 12, 20)] * 5
     for number in range(5):
-        assert torch.equal(gallery.raw(number), TENSOR)
-        torch.testing.assert_close(gallery.picture(number), TENSOR / 255)
+        assert torch.equal(cache.raw(number), TENSOR)
+        torch.testing.assert_close(cache.picture(number), TENSOR / 255)
 
 
 def test_larger_pictures_are_made_to_fit_and_sizes_say_so(path):
-    gallery = Gallery(
-        [Pictured(path), Pictured(TENSOR), Pictured(lambda: TENSOR / 255), Pictured(TENSOR[:, :2, :2])], box=(6, 100)
+    cache = ImageCache(
+        [ImageExample(path), ImageExample(TENSOR), ImageExample(lambda: TENSOR / 255), ImageExample(TENSOR[:, :2, :2])],
+        box=(6, 100),
     )
-    assert gallery.sizes == [(0, 6, 10)] * 3 + [(0, 2, 2)]
-    assert torch.equal(gallery.raw(0), gallery.raw(1))
-    assert torch.equal(gallery.raw(0), gallery.raw(2))
-    assert gallery.raw(0).shape == (3, 6, 10)
+    assert cache.sizes == [(0, 6, 10)] * 3 + [(0, 2, 2)]
+    assert torch.equal(cache.raw(0), cache.raw(1))
+    assert torch.equal(cache.raw(0), cache.raw(2))
+    assert cache.raw(0).shape == (3, 6, 10)
 
 
 def test_grey_becomes_colour_and_colour_grey():
     grey = torch.tensor([[[0, 100]]], dtype=torch.uint8)
-    assert Gallery([Pictured(grey)]).raw(0).tolist() == [[[0, 100]]] * 3
+    assert ImageCache([ImageExample(grey)]).raw(0).tolist() == [[[0, 100]]] * 3
     red = torch.tensor([1.0, 0, 0]).view(3, 1, 1)
-    assert Gallery([Pictured(red)], channels=1).raw(0).tolist() == [[[76]]]
+    assert ImageCache([ImageExample(red)], channels=1).raw(0).tolist() == [[[76]]]
 
 
 def test_clips_have_frames():
-    gallery = Gallery([Pictured(torch.rand(4, 1, 6, 8)), Pictured(lambda: torch.rand(2, 3, 6, 8))], box=(3, 9))
-    assert gallery.sizes == [(4, 3, 4), (2, 3, 4)]
-    assert gallery.raw(0).shape == (4, 3, 3, 4)
+    cache = ImageCache([ImageExample(torch.rand(4, 1, 6, 8)), ImageExample(lambda: torch.rand(2, 3, 6, 8))], box=(3, 9))
+    assert cache.sizes == [(4, 3, 4), (2, 3, 4)]
+    assert cache.raw(0).shape == (4, 3, 3, 4)
 
 
 def test_what_was_decoded_is_kept_while_there_is_room(path):
@@ -59,16 +66,19 @@ def test_what_was_decoded_is_kept_while_there_is_room(path):
         drawn.append(number)
         return torch.full((1, 10, 10), number / 255)
 
-    examples = [Pictured(lambda number=number: draw(number)) for number in range(5)]
-    gallery = Gallery(examples, channels=1, room=300)
+    examples = [ImageExample(lambda number=number: draw(number)) for number in range(5)]
+    cache = ImageCache(examples, channels=1, room=300)
     assert sorted(drawn) == [0, 1, 2, 3, 4]
     drawn.clear()
-    assert [int(gallery.raw(number)[0, 0, 0]) for number in (0, 1, 2, 3, 4, 0, 1, 2, 3, 4)] == [0, 1, 2, 3, 4] * 2
+    assert [int(cache.raw(number)[0, 0, 0]) for number in (0, 1, 2, 3, 4, 0, 1, 2, 3, 4)] == [0, 1, 2, 3, 4] * 2
     assert len(drawn) == 4, "three have room, two are drawn each time"
 
 
 def test_a_file_that_goes_while_it_is_kept_is_not_missed(path):
-    roomy, full = Gallery([Pictured(path)]), Gallery([Pictured(path, record=Record("noise.png", None, "t.tsv:4"))], room=0)
+    roomy, full = (
+        ImageCache([ImageExample(path)]),
+        ImageCache([ImageExample(path, record=Record("noise.png", None, "t.tsv:4"))], room=0),
+    )
     roomy.raw(0), full.raw(0)
     path.unlink()
     assert torch.equal(roomy.raw(0), TENSOR)
@@ -79,12 +89,12 @@ def test_a_file_that_goes_while_it_is_kept_is_not_missed(path):
 def test_a_file_that_is_no_picture_is_refused_at_once_with_its_line(tmp_path):
     (tmp_path / "x.png").write_text("no")
     with pytest.raises(DataError, match=r"t.tsv:9: .*x.png is no PNG, JPEG or WebP"):
-        Gallery([Pictured(tmp_path / "x.png", record=Record("x.png", None, "t.tsv:9"))])
+        ImageCache([ImageExample(tmp_path / "x.png", record=Record("x.png", None, "t.tsv:9"))])
 
 
 def test_the_cap_holds_for_files(path):
     with pytest.raises(DataError, match="20 x 12 = 240 pixels, and at most 200 are read"):
-        Gallery([Pictured(path)], cap=200)
+        ImageCache([ImageExample(path)], cap=200)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +104,12 @@ def test_the_cap_holds_for_files(path):
 )
 def test_a_tensor_that_is_no_picture_is_refused(tensor):
     with pytest.raises(ValueError, match=r"1 or 3 channels, height, width\), got torch.* in example 0"):
-        Gallery([Pictured(tensor)])
+        ImageCache([ImageExample(tensor)])
 
 
 def test_channels_are_one_or_three():
     with pytest.raises(ValueError, match="1 channel or 3, got 4"):
-        Gallery([], channels=4)
+        ImageCache([], channels=4)
 
 
 def test_all_that_cannot_be_read_is_listed(tmp_path):
@@ -108,9 +118,9 @@ def test_all_that_cannot_be_read_is_listed(tmp_path):
     with pytest.raises(
         DataError, match=r"12 of 12 pictures cannot be read: .*0.png is no PNG.*; .*9.png is no PNG.*; and 2 more"
     ):
-        Gallery([Pictured(tmp_path / f"{number}.png") for number in range(12)])
+        ImageCache([ImageExample(tmp_path / f"{number}.png") for number in range(12)])
     with pytest.raises(DataError, match=r"^\S*0.png is no PNG"):
-        Gallery([Pictured(tmp_path / "0.png")])
+        ImageCache([ImageExample(tmp_path / "0.png")])
 
 
 def test_pictures_that_are_cut_off_are_listed_with_the_others(tmp_path):
@@ -118,7 +128,7 @@ def test_pictures_that_are_cut_off_are_listed_with_the_others(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.png").write_bytes(whole[:-9] if number % 2 else whole)
     with pytest.raises(DataError, match=r"2 of 5 pictures cannot be read: .*1\.png is a PNG .* its end is missing.*3\.png "):
-        Gallery([Pictured(tmp_path / f"{number}.png") for number in range(5)])
+        ImageCache([ImageExample(tmp_path / f"{number}.png") for number in range(5)])
 
 
 def test_what_several_examples_share_is_one_picture(path, monkeypatch):
@@ -133,11 +143,17 @@ def test_what_several_examples_share_is_one_picture(path, monkeypatch):
             return torch.full((3, 2, 2), self.same)
 
     monkeypatch.setattr("regard.data.image.cache.read_pixels", lambda *where, **how: calls.append("file") or TENSOR)
-    examples = [Pictured(path), Pictured(Draws(0.5)), Pictured(path), Pictured(Draws(0.0)), Pictured(Draws(0.5))]
-    assert shared([*examples, Pictured(TENSOR), Pictured(TENSOR)]) == [0, 1, 0, 3, 1, 5, 6]
-    gallery = Gallery(examples)
-    assert gallery.sizes == [(0, 12, 20), (0, 2, 2), (0, 12, 20), (0, 2, 2), (0, 2, 2)]
-    assert torch.equal(gallery.raw(2), gallery.raw(0))
-    assert torch.equal(gallery.raw(4), gallery.raw(1))
-    assert not torch.equal(gallery.raw(3), gallery.raw(1))
+    examples = [
+        ImageExample(path),
+        ImageExample(Draws(0.5)),
+        ImageExample(path),
+        ImageExample(Draws(0.0)),
+        ImageExample(Draws(0.5)),
+    ]
+    assert shared([*examples, ImageExample(TENSOR), ImageExample(TENSOR)]) == [0, 1, 0, 3, 1, 5, 6]
+    cache = ImageCache(examples)
+    assert cache.sizes == [(0, 12, 20), (0, 2, 2), (0, 12, 20), (0, 2, 2), (0, 2, 2)]
+    assert torch.equal(cache.raw(2), cache.raw(0))
+    assert torch.equal(cache.raw(4), cache.raw(1))
+    assert not torch.equal(cache.raw(3), cache.raw(1))
     assert sorted(map(str, calls)) == ["0.0", "0.5", "file"]

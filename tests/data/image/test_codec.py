@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from regard.config import ImageTextData
-from regard.data.image.cache import Gallery
-from regard.data.image.codec import PictureCodec
-from regard.data.image.types import Pictured
+from regard.data.image.cache import ImageCache
+from regard.data.image.codec import ImageTextCodec
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
@@ -17,7 +17,7 @@ RECORDS = [Record("a.png", "a Red star", "t.tsv:1"), Record("b.png", "two stars"
 
 @pytest.fixture
 def codec():
-    return PictureCodec.fit(RECORDS, ImageTextData(height=16, width=16, lowercase=True, max_target_length=3), stride=8)
+    return ImageTextCodec.fit(RECORDS, ImageTextData(height=16, width=16, lowercase=True, max_target_length=3), stride=8)
 
 
 def drawn(height=16, width=16):
@@ -58,24 +58,24 @@ def test_a_file_that_is_no_picture_is_named(codec, tmp_path):
 
 
 def test_a_map_has_a_place_for_each_square_of_the_picture_as_it_is_read(codec):
-    example = Pictured(drawn(10, 64))  # made to fit: 2 or 3 x 16
-    assert codec.seen(example).shape[2] == 16
+    example = ImageExample(drawn(10, 64))  # made to fit: 2 or 3 x 16
+    assert codec.read_image(example).shape[2] == 16
     assert codec.grid(example) == (1, 2)
     assert codec.pieces(example) == ["1,1", "1,2"]
     assert codec.alone(example).data.shape == (1, 3, 8, 16)
 
 
 def test_channels_are_measured(codec):
-    pictures = [Pictured(lambda value=value: torch.full((3, 4, 4), value)) for value in (0.2, 0.6)]
-    found = codec.standardised(Gallery(pictures))
+    pictures = [ImageExample(lambda value=value: torch.full((3, 4, 4), value)) for value in (0.2, 0.6)]
+    found = codec.standardise(ImageCache(pictures))
     assert found.mean == (0.4, 0.4, 0.4)
     assert found.deviation == (0.2, 0.2, 0.2)
-    assert codec.standardised(Gallery(pictures[:1])).deviation == (0.001,) * 3
+    assert codec.standardise(ImageCache(pictures[:1])).deviation == (0.001,) * 3
 
 
 def test_it_is_saved_and_loaded(codec, tmp_path):
     codec.save(tmp_path)
-    loaded = PictureCodec.load(tmp_path)
+    loaded = ImageTextCodec.load(tmp_path)
     assert loaded.decode(loaded.encode_all(RECORDS, "truncate", [drawn()] * 2).examples[1].target) == "two stars"
     assert (loaded.mean, loaded.height, loaded.over_long) == (codec.mean, 16, "drop")
 
@@ -97,11 +97,11 @@ def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):
     with pytest.raises(
         ValueError, match=rf"codec\.json needs to be the settings of a codec of pictures, format 1: .*{text}"
     ):
-        PictureCodec.load(tmp_path)
+        ImageTextCodec.load(tmp_path)
 
 
 def test_tokens_need_texts_and_room_for_one():
     with pytest.raises(ValueError, match="max_target_length needs at least 2"):
-        PictureCodec.fit(RECORDS, ImageTextData(max_target_length=1), 8)
+        ImageTextCodec.fit(RECORDS, ImageTextData(max_target_length=1), 8)
     with pytest.raises(DataError, match="tokens are learnt from pictures with texts, got 1 and 0"):
-        PictureCodec.fit([Record("a.png", None, "t.tsv:1")], ImageTextData(), 8)
+        ImageTextCodec.fit([Record("a.png", None, "t.tsv:1")], ImageTextData(), 8)

@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 from regard.data.image.augment import Several
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.crop import Crop
-from regard.data.image.cache import Gallery
+from regard.data.image.cache import ImageCache
 from regard.data.image.loader import Loader
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 
 
-def examples(*sizes: tuple[int, int]) -> list[Pictured]:
+def examples(*sizes: tuple[int, int]) -> list[ImageExample]:
     """A picture for each size, whose value and target say which one it is."""
     return [
-        Pictured(torch.full((1, height, width), place, dtype=torch.uint8), [place + 4, 2], f"x:{place}")
+        ImageExample(torch.full((1, height, width), place, dtype=torch.uint8), [place + 4, 2], f"x:{place}")
         for place, (height, width) in enumerate(sizes)
     ]
 
 
 def loader(sizes, *settings, **more) -> Loader:
-    return Loader(Gallery(examples(*sizes), channels=1), *settings, **{"ahead": 0, **more})
+    return Loader(ImageCache(examples(*sizes), channels=1), *settings, **{"ahead": 0, **more})
 
 
 CHANGE = Several((Affine(), Crop()))
@@ -88,10 +88,10 @@ def test_a_step_far_ahead_is_found_at_once():
 def test_a_batch_has_what_its_examples_have():
     boxes = [torch.rand(2, 4), torch.rand(0, 4)]
     made = [
-        Pictured(torch.rand(3, 4, 6), [5, 2], "a", [1, 2], boxes[0], [7, 8, 2]),
-        Pictured(torch.rand(3, 4, 5), [6, 6, 2], "b", [], boxes[1], [9, 2]),
+        ImageExample(torch.rand(3, 4, 6), [5, 2], "a", [1, 2], boxes[0], [7, 8, 2]),
+        ImageExample(torch.rand(3, 4, 5), [6, 6, 2], "b", [], boxes[1], [9, 2]),
     ]
-    batch = Loader(Gallery(made), shuffle=False, multiple=4, ahead=0).batch(0)
+    batch = Loader(ImageCache(made), shuffle=False, multiple=4, ahead=0).batch(0)
     a, b = batch.records.index("a"), batch.records.index("b")
     assert batch.source.data.shape == (2, 3, 4, 8)
     assert batch.source.keep.sum((1, 2))[[a, b]].tolist() == [24, 20]
@@ -106,7 +106,9 @@ def test_a_batch_has_what_its_examples_have():
 
 def test_labels_go_with_the_boxes_that_leave_the_picture():
     boxes = torch.tensor([[0.05, 0.05, 0.1, 0.1], [0.5, 0.5, 0.4, 0.4], [0.95, 0.95, 0.1, 0.1]])
-    made = Loader(Gallery([Pictured(torch.rand(1, 40, 40), labels=[7, 8, 9], boxes=boxes)]), change=Crop(0.5), ahead=0)
+    made = Loader(
+        ImageCache([ImageExample(torch.rand(1, 40, 40), labels=[7, 8, 9], boxes=boxes)]), change=Crop(0.5), ahead=0
+    )
     seen = set()
     for step in range(20):
         batch = made.batch(step)
@@ -119,8 +121,8 @@ def test_labels_go_with_the_boxes_that_leave_the_picture():
 
 
 def test_clips_of_different_lengths_are_filled_up_with_empty_pictures():
-    made = [Pictured(torch.rand(frames, 1, 2, 2), record=frames) for frames in (3, 1)]
-    [part] = Loader(Gallery(made, channels=1), 1000).in_order()
+    made = [ImageExample(torch.rand(frames, 1, 2, 2), record=frames) for frames in (3, 1)]
+    [part] = Loader(ImageCache(made, channels=1), 1000).in_order()
     batch = part.batch
     long, short = batch.records.index(3), batch.records.index(1)
     assert batch.frames[[long, short]].tolist() == [[True] * 3, [True, False, False]]
@@ -131,8 +133,8 @@ def test_clips_of_different_lengths_are_filled_up_with_empty_pictures():
 
 
 def test_frames_count_for_the_budget():
-    made = [Pictured(torch.rand(4, 1, 2, 2)) for _ in range(4)]
-    assert Loader(Gallery(made), 32).steps_per_epoch() == 2
+    made = [ImageExample(torch.rand(4, 1, 2, 2)) for _ in range(4)]
+    assert Loader(ImageCache(made), 32).steps_per_epoch() == 2
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
@@ -191,12 +193,12 @@ def test_little_is_padding_among_pictures_of_all_sizes():
     chance = np.random.default_rng(0)
     heights = np.exp(chance.normal(3.5, 0.4, 4000)).astype(int).clip(8, 200)
     widths = (heights * np.exp(chance.normal(1.0, 0.6, 4000))).astype(int).clip(8, 800)
-    gallery = Gallery([])
-    gallery.examples, gallery.sizes = (
-        [Pictured("unread")] * 4000,
+    cache = ImageCache([])
+    cache.examples, cache.sizes = (
+        [ImageExample("unread")] * 4000,
         [(0, int(h), int(w)) for h, w in zip(heights, widths, strict=True)],
     )
-    made = Loader(gallery, 400_000)
+    made = Loader(cache, 400_000)
     assert made.padding() < 0.36
     together = [{index: place for place, batch in enumerate(made.epoch(epoch)) for index in batch} for epoch in (0, 1)]
     pairs = [(batch[0], batch[-1]) for batch in made.epoch(0) if len(batch) > 1]
@@ -205,7 +207,7 @@ def test_little_is_padding_among_pictures_of_all_sizes():
 
 def test_a_change_differs_from_step_to_step_and_from_picture_to_picture():
     one = torch.rand(1, 16, 16)
-    made = Loader(Gallery([Pictured(one), Pictured(one)]), change=Affine(), ahead=0)
+    made = Loader(ImageCache([ImageExample(one), ImageExample(one)]), change=Affine(), ahead=0)
     first, second = made.batch(0).source.data, made.batch(1).source.data
     assert not torch.equal(first, second)
     assert not torch.equal(first[0], first[1])
@@ -219,15 +221,15 @@ def test_a_change_differs_from_step_to_step_and_from_picture_to_picture():
         (lambda: loader([(1, 1)], 9, -1), "got 9, 1 and -1"),
         (lambda: loader([(1, 1)], multiple=0), "got 262144, 0 and 0"),
         (
-            lambda: Loader(Gallery([Pictured(torch.rand(1, 2, 2), [2]), Pictured(torch.rand(1, 2, 2))])),
+            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2), [2]), ImageExample(torch.rand(1, 2, 2))])),
             "target for every example or for none, got 1 for 2",
         ),
         (
-            lambda: Loader(Gallery([Pictured(torch.rand(1, 2, 2), labels=[1], boxes=torch.rand(2, 4))])),
+            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2), labels=[1], boxes=torch.rand(2, 4))])),
             "boxes need a label each, got 2 and 1 in example 0",
         ),
         (
-            lambda: Loader(Gallery([Pictured(torch.rand(1, 2, 2)), Pictured(torch.rand(2, 1, 2, 2))])),
+            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2)), ImageExample(torch.rand(2, 1, 2, 2))])),
             "pictures or clips, got 1 and 1",
         ),
         (lambda: loader([(1, 1)]).batch(-1), "steps are counted from 0, got -1"),
@@ -240,8 +242,8 @@ def test_what_makes_no_sense_is_refused(make, message):
 
 
 def test_pictures_of_one_size_change_in_one_go_by_seed_and_step():
-    examples = [Pictured(torch.rand(1, 8, 8), labels=[number]) for number in range(6)]
-    loader, again = (Loader(Gallery(examples, channels=1), 1 << 10, change=Affine()) for _ in range(2))
+    examples = [ImageExample(torch.rand(1, 8, 8), labels=[number]) for number in range(6)]
+    loader, again = (Loader(ImageCache(examples, channels=1), 1 << 10, change=Affine()) for _ in range(2))
     batch = loader.batch(3)
     assert torch.equal(batch.source.data, again.batch(3).source.data)
     assert not torch.equal(batch.source.data, loader.batch(4).source.data)

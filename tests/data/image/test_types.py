@@ -2,11 +2,11 @@ import torch
 
 from regard.data.batch import pad
 from regard.data.image.batch import collect
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 
 
 def test_a_batch_goes_to_a_device_with_all_that_it_has():
-    whole = PictureBatch(
+    whole = ImageBatch(
         collect([torch.rand(1, 2, 2)]),
         pad([[1]]),
         ("a",),
@@ -21,17 +21,17 @@ def test_a_batch_goes_to_a_device_with_all_that_it_has():
 
 
 def test_what_a_batch_lacks_it_lacks_elsewhere_too():
-    bare = PictureBatch(collect([torch.rand(1, 2, 2)]), records=(None,)).to("cpu")
+    bare = ImageBatch(collect([torch.rand(1, 2, 2)]), records=(None,)).to("cpu")
     assert (bare.target, bare.labels, bare.boxes, bare.question, bare.frames) == (None,) * 5
 
 
 def test_an_example_needs_nothing_but_its_picture():
-    assert Pictured("a.png") == ("a.png", None, None, None, None, None)
+    assert ImageExample("a.png") == ("a.png", None, None, None, None, None)
 
 
 def test_examples_are_picked_with_all_that_they_have():
     labels = pad([[1, 2], [3]])
-    whole = PictureBatch(
+    whole = ImageBatch(
         collect([torch.rand(1, 2, 2), torch.rand(1, 2, 3)]), pad([[1, 2, 3], [4]]), ("a", "b"), labels, torch.rand(2, 2, 4)
     )
     assert whole.rows == 2
@@ -43,7 +43,7 @@ def test_examples_are_picked_with_all_that_they_have():
 
 def test_of_a_clip_all_frames_are_picked():
     frames = torch.tensor([[True, True], [True, False]])
-    clips = PictureBatch(collect([torch.full((1, 2, 2), value) for value in (0.1, 0.2, 0.3, 0.4)]), frames=frames)
+    clips = ImageBatch(collect([torch.full((1, 2, 2), value) for value in (0.1, 0.2, 0.3, 0.4)]), frames=frames)
     assert clips.rows == 2
     picked = clips.picked([1])
     torch.testing.assert_close(picked.source.data[:, 0, 0, 0], torch.tensor([0.3, 0.4]))
@@ -51,7 +51,7 @@ def test_of_a_clip_all_frames_are_picked():
 
 
 def test_a_picture_is_picked_with_all_of_its_questions():
-    whole = PictureBatch(
+    whole = ImageBatch(
         collect([torch.full((1, 2, 2), value) for value in (0.1, 0.2, 0.3)]),
         records=("a", "b", "c", "d"),
         labels=pad([[1], [2], [3], [4]]),

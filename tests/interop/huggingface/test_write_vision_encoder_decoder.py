@@ -11,7 +11,7 @@ from torch.testing import assert_close
 import regard
 from regard import tasks
 from regard.config import AttentionPart, ImageTextData, ImageToTextModel, VitPart
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.errors import RefusedError
@@ -100,7 +100,7 @@ def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
     picture = torch.randint(0, 256, (3, 8, 12)).byte()
     with torch.no_grad():
         found = model(pixel_values=seen(picture[None]), decoder_input_ids=target).logits
-        ours = trained.model(trained.codec.alone(Pictured(picture)), target).output
+        ours = trained.model(trained.codec.alone(ImageExample(picture)), target).output
     assert_close(found, ours, atol=1e-5, rtol=0)
 
 

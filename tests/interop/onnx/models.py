@@ -3,7 +3,7 @@
 from regard.config import AttentionPart, Dropout, ImageDropout, ImageToTextModel, Model
 from regard.interop.onnx.sources import Field
 from regard.models import image2seq
-from regard.models.image2seq import Picture2Seq
+from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq, build
 
 LONGEST = 64
@@ -17,7 +17,7 @@ def small(encoder: str, decoder: str, attention: str = "additive", **settings) -
     return build(model, Dropout(), 11, 13, joint=False, longest=(LONGEST, LONGEST)).eval()
 
 
-def sighted(encoder: str, decoder: str, attention: str = "additive", **settings) -> tuple[Picture2Seq, Field]:
+def sighted(encoder: str, decoder: str, attention: str = "additive", **settings) -> tuple[Image2Seq, Field]:
     """A model of pictures of size 16 with random weights, for 13 target tokens, and how large its maps may be."""
     named = AttentionPart(attention, heads=2)
     model = ImageToTextModel(encoder=encoder, decoder=decoder, attention=named, hidden_size=16, heads=2, depth=1, **settings)

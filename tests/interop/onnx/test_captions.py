@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import regard
 from regard.cli import app
 from regard.data.axis import Image
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.writing import png
 from regard.data.table import read
@@ -109,4 +109,4 @@ def test_pictures_of_other_sizes_than_the_graphs_take_are_refused(captions, size
     with pytest.raises(
         ValueError, match=rf"pictures of up to 32 x 48 pixels, in whole places of 8 x 8, got {size[0]} x {size[1]}; make"
     ):
-        model.encode(Pictures(torch.zeros(1, 3, *size), keep))
+        model.encode(Images(torch.zeros(1, 3, *size), keep))

@@ -3,7 +3,7 @@ import torch
 
 from regard.config import ImageTextData, ImageToTextModel
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.interop.onnx.sources import Field, Sizes, below, drawn, longest, usual, within
 from regard.tasks import translate
 from regard.tasks.caption import task
@@ -42,7 +42,7 @@ def test_texts_are_drawn_for_a_model_that_reads_text():
 def test_pictures_are_drawn_in_whole_places_for_a_model_that_sees(stride):
     model, _ = sighted("vit", "recurrent", stride=stride)
     found = drawn(model, Sizes(sources=4, keys=3, columns=2), torch.Generator().manual_seed(0))
-    assert isinstance(found, Pictures)
+    assert isinstance(found, Images)
     assert found.data.shape == (4, 3, 3 * stride, 2 * stride)
     assert found.keep[0].all()
     assert not found.keep.all()

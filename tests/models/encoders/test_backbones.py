@@ -10,11 +10,11 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard import registry
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.models.attention_factory import build_attention as named
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
-from regard.models.encoders.backbones import KINDS, PictureEncoder, build_picture_encoder
+from regard.models.encoders.backbones import KINDS, ImageEncoder, build_image_encoder
 from regard.models.encoders.densenet import Dense
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.vit import Patches
@@ -37,7 +37,7 @@ each = pytest.mark.parametrize("name", ENCODERS)
 def made(name):
     """One that has learned something, without dropout and in double precision."""
     torch.manual_seed(1)
-    encoder = build_picture_encoder(name.partition(",")[0], 2, SIZE, **ENCODERS[name]).double().eval()
+    encoder = build_image_encoder(name.partition(",")[0], 2, SIZE, **ENCODERS[name]).double().eval()
     for parameter in encoder.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     for path, buffer in encoder.named_buffers():  # as if trained: other than 0 and 1
@@ -55,7 +55,7 @@ def batch(pictures, around=(0, 0), filling=0.0):
     found = collect(pictures)
     sides = (0, around[1], 0, around[0])
     keep = F.pad(found.keep, sides)
-    return Pictures(F.pad(found.data.double(), sides).masked_fill(~keep[:, None], filling), keep)
+    return Images(F.pad(found.data.double(), sides).masked_fill(~keep[:, None], filling), keep)
 
 
 def check_alone(encoder, pictures, around):
@@ -105,7 +105,7 @@ def test_single_precision_is_within_a_hundred_thousandth(name):
 def test_no_gradient_flows_into_padding_and_all_into_the_picture(name):
     encoder, given = made(name), batch(drawn((9, 14), (5, 23)), (3, 3), 7.0)
     data = given.data.requires_grad_()
-    encoded = encoder(Pictures(data, given.keep))
+    encoded = encoder(Images(data, given.keep))
     ((encoded.data * torch.randn_like(encoded.data)).sum() + encoded.final[0].square().sum()).backward()
     assert not data.grad.masked_select(~given.keep[:, None]).any()
     assert data.grad.movedim(1, -1)[given.keep].any(-1).float().mean() > 0.9
@@ -127,7 +127,7 @@ def test_a_batch_with_a_picture_of_nothing_stays_finite(name):
     given = batch(drawn((9, 14), (5, 5)))
     keep = given.keep.clone()
     keep[1] = False
-    encoded = made(name)(Pictures(given.data, keep))
+    encoded = made(name)(Images(given.data, keep))
     assert encoded.data.isfinite().all()
     assert not encoded.data[1].any()
     assert not encoded.keep[1].any()
@@ -137,7 +137,7 @@ def test_a_batch_with_a_picture_of_nothing_stays_finite(name):
 @each
 def test_it_says_how_large_it_is(name):
     encoder = made(name)
-    assert isinstance(encoder, PictureEncoder)
+    assert isinstance(encoder, ImageEncoder)
     encoded = encoder(batch(drawn((16, 32))))
     assert encoded.data.shape[2] == encoder.size == SIZE
     assert encoded.grid == (-(-16 // encoder.stride), -(-32 // encoder.stride))
@@ -147,7 +147,7 @@ def test_it_says_how_large_it_is(name):
 @pytest.mark.parametrize("decoder", [Recurrent, Transformer])
 def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
     torch.manual_seed(0)
-    encoder = build_picture_encoder("resnet", 2, SIZE, stages=(1, 1)).eval()
+    encoder = build_image_encoder("resnet", 2, SIZE, stages=(1, 1)).eval()
     writes = decoder(7, SIZE, SIZE, attention=partial(named, attention)).eval()
     given, target = collect([each.float() for each in drawn((9, 14), (5, 23))]), torch.tensor([[1, 4, 5], [1, 3, 2]])
     memory = writes.remember(encoder(given))
@@ -158,10 +158,10 @@ def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
 
 def test_words_and_numbers_reach_the_encoder():
     with torch.device("meta"):
-        residual = build_picture_encoder("resnet", 3, 64, attention="channel", layers=3, dropout=0.1)
-        dense = build_picture_encoder("densenet", 1, 32, layers=4, dropout=0.2)
-        patches = build_picture_encoder("vit", 3, 32, layers=2)
-        assert len(build_picture_encoder("resnet", 3, 64).blocks) == 8
+        residual = build_image_encoder("resnet", 3, 64, attention="channel", layers=3, dropout=0.1)
+        dense = build_image_encoder("densenet", 1, 32, layers=4, dropout=0.2)
+        patches = build_image_encoder("vit", 3, 32, layers=2)
+        assert len(build_image_encoder("resnet", 3, 64).blocks) == 8
     assert (type(residual), type(dense), type(patches)) == (Residual, Dense, Patches)
     assert (len(residual.blocks), residual.blocks[0].drop.p, residual.stride) == (12, 0.1, 16)
     assert (len(dense.blocks[0].look), dense.blocks[0].look[0].drop.p) == (4, 0.2)
@@ -170,9 +170,9 @@ def test_words_and_numbers_reach_the_encoder():
 
 def test_what_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="needs to be one of resnet, densenet, vit, got 'vgg'"):
-        build_picture_encoder("vgg", 3, 64)
+        build_image_encoder("vgg", 3, 64)
     with pytest.raises(ValueError, match="vit has no CNN for the attention 'channel' to stand in; leave it out"):
-        build_picture_encoder("vit", 3, 64, attention="channel")
+        build_image_encoder("vit", 3, 64, attention="channel")
     assert KINDS == ("resnet", "densenet", "vit")
 
 
@@ -180,14 +180,14 @@ def test_a_small_encoder_learns_to_tell_where_a_dot_is():
     """Four places of a dot, told from the whole map: a real problem that no mean of the pixels solves."""
     torch.manual_seed(0)
     for kind, options in (("resnet", {"stages": (1, 1)}), ("vit", {"layers": 1, "patch": 4, "query": True})):
-        encoder = build_picture_encoder(kind, 1, SIZE, **options)
+        encoder = build_image_encoder(kind, 1, SIZE, **options)
         head = torch.nn.Linear(SIZE, 4)
         optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], 0.01)
         for _ in range(60):
             labels = torch.randint(4, (32,))
             data = 0.1 * torch.rand(32, 1, 8, 8)
             data[torch.arange(32), 0, labels // 2 * 4 + 1, labels % 2 * 4 + 1] = 1.0
-            encoded = encoder(Pictures(data, torch.ones(32, 8, 8, dtype=torch.bool)))
+            encoded = encoder(Images(data, torch.ones(32, 8, 8, dtype=torch.bool)))
             logits = head(encoded.final[0][:, 0])
             loss = F.cross_entropy(logits, labels)
             optimiser.zero_grad()

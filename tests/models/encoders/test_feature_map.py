@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.models.encoders.feature_map import (
     average_pool,
     build_convolution,
@@ -22,7 +22,7 @@ def kept(*sizes, height, width):
 
 def test_what_stands_around_a_picture_does_not_enter():
     pictures = collect([torch.ones(1, 1, 2), torch.ones(1, 2, 1)])
-    spoiled = Pictures(pictures.data.masked_fill(~pictures.keep[:, None], torch.nan), pictures.keep)
+    spoiled = Images(pictures.data.masked_fill(~pictures.keep[:, None], torch.nan), pictures.keep)
     image, keep = mask_pictures(spoiled, 1)
     assert image[:, 0].tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]
     assert keep is pictures.keep
@@ -32,7 +32,7 @@ def test_what_stands_around_a_picture_does_not_enter():
 def test_pictures_of_other_channels_or_of_nothing_are_refused(shape, keep):
     text = r"made for pictures of \(batch, 1, height, width\) with at least one pixel, got .* with 1 channel, or build"
     with pytest.raises(ValueError, match=text):
-        mask_pictures(Pictures(torch.zeros(shape), torch.ones(keep, dtype=torch.bool)), 1)
+        mask_pictures(Images(torch.zeros(shape), torch.ones(keep, dtype=torch.bool)), 1)
 
 
 def test_a_place_is_kept_where_its_window_has_any_pixel():

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.attention.masked_norm import BatchNorm
 from regard.attention.visual import Visual
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.models.encoders.resnet import Block, Residual
 
 EVERYWHERE = torch.ones(2, 6, 7, dtype=torch.bool)
@@ -49,7 +49,7 @@ def test_every_block_has_the_attention_that_is_named():
 def test_a_batch_norm_learns_from_the_kept_places_alone():
     torch.manual_seed(0)
     pictures = collect([torch.rand(1, 9, 12), torch.rand(1, 5, 7)])
-    wider = Pictures(F.pad(pictures.data, (0, 5, 0, 3), value=9.0), F.pad(pictures.keep, (0, 5, 0, 3)))
+    wider = Images(F.pad(pictures.data, (0, 5, 0, 3), value=9.0), F.pad(pictures.keep, (0, 5, 0, 3)))
     one, other = Residual(1, 16, stages=(1, 1), norm="batch"), Residual(1, 16, stages=(1, 1), norm="batch")
     other.load_state_dict(one.state_dict())
     assert isinstance(one.norm, BatchNorm)

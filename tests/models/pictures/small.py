@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.models.detections import Objects
 
 
@@ -79,10 +79,10 @@ def single(draw, count, width=32, height=32):
 
 def blank(batch=2, height=16, width=24):
     """Noise of one size."""
-    return Pictures(torch.rand(batch, 3, height, width), torch.ones(batch, height, width, dtype=torch.bool))
+    return Images(torch.rand(batch, 3, height, width), torch.ones(batch, height, width, dtype=torch.bool))
 
 
 def wider(pictures, more=8):
     """The same pictures with room on two sides, and nonsense in the room."""
     data = F.pad(pictures.data, (0, more, 0, more), value=0.7)
-    return Pictures(data, F.pad(pictures.keep, (0, more, 0, more)))
+    return Images(data, F.pad(pictures.keep, (0, more, 0, more)))

@@ -64,9 +64,9 @@ def test_a_run_is_whole_and_leaves_pictures_to_begin_with(run):
 
 def test_a_drawn_picture_that_was_written_is_read_as_the_same(run):
     directory, experiment = run
-    seen = experiment.codec.seen(experiment.valid[0])
+    seen = experiment.codec.read_image(experiment.valid[0])
     record = experiment.codec.encode(regard.load(directory).task.prepare(record_of(directory / "samples" / "1.png")))
-    assert torch.equal(experiment.codec.seen(record), seen)
+    assert torch.equal(experiment.codec.read_image(record), seen)
 
 
 def record_of(path):

@@ -72,7 +72,7 @@ def test_a_clip_is_read_from_its_folder(tmp_path):
     for name in ("1.png", "2.png"):
         (tmp_path / "a" / name).write_bytes(png(torch.rand(3, 4, 4)))
     codec, record = LabelCodec(("x", "y"), clips=True), Record("a", "x", f"{tmp_path}/t.tsv:1")
-    assert codec.gallery([codec.encode(record)]).sizes == [(2, 4, 4)]
+    assert codec.cache_images([codec.encode(record)]).sizes == [(2, 4, 4)]
     assert codec.knows(record)
 
 

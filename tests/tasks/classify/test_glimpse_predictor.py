@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.config import ClassifyData, ClassifyModel
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.experiment import build
@@ -43,7 +43,7 @@ def test_squares_of_places_are_added_up():
 
 def test_an_answer_is_the_mean_over_ways_and_depends_on_its_picture_alone():
     model = glimpser(3)
-    examples = [Pictured(torch.rand(1, 28, 28)) for _ in range(2)]
+    examples = [ImageExample(torch.rand(1, 28, 28)) for _ in range(2)]
     [(_, batch)] = CODEC.loader(examples, 1 << 12).in_order()
     found = model.asked(batch, weights=True)
     each = [model.model(batch.source, aside=aside).logits for aside in asides(3, 4, torch.device("cpu"))]
@@ -68,4 +68,4 @@ def test_a_trace_has_the_way_over_the_pixels_and_what_was_said_at_its_end(tmp_pa
 
 
 def test_a_glimpse_is_of_no_label():
-    assert not glimpser().pointed(Pictured(torch.rand(1, 28, 28)))
+    assert not glimpser().pointed(ImageExample(torch.rand(1, 28, 28)))

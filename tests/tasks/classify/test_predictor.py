@@ -8,7 +8,7 @@ from regard.config import AttentionPart, ClassifyData, ClassifyModel
 from regard.data.image.synthetic.boxes import Boxed
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.data.image.synthetic.shapes import SHAPES
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
@@ -34,7 +34,7 @@ def output(*logits, weights=None):
 
 
 def pictured(picture=None, labels=None):
-    return Pictured(
+    return ImageExample(
         torch.zeros(3, 16, 32) if picture is None else picture, record=Record("1.png", None, "input:1"), labels=labels
     )
 
@@ -122,4 +122,4 @@ def test_labels_that_hold_are_marked_and_a_batch_without_any_is_refused():
     [(_, batch)] = loader.in_order()
     assert wanted(batch, 3).tolist() == [[True, False, True], [False] * 3]
     with pytest.raises(ValueError, match="a batch needs labels to learn or to be judged by, and this one has only pictures"):
-        labelled(PictureBatch(batch.source))
+        labelled(ImageBatch(batch.source))

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.losses.labels import one_label
 from regard.tasks.classify.video_model import Frames
 
@@ -35,7 +35,7 @@ def test_it_says_where_it_looked_in_space_and_in_time():
 
 def test_a_frame_that_is_not_there_changes_nothing():
     model, pictures = Frames(Tiny(), 4).eval(), blank(4)
-    three = Pictures(*(torch.cat((each[:2], each[:1], each[2:], each[3:])) for each in pictures))
+    three = Images(*(torch.cat((each[:2], each[:1], each[2:], each[3:])) for each in pictures))
     short = model(pictures, torch.ones(2, 2, dtype=torch.bool)).logits
     assert_close(model(three, torch.tensor([[True, True, False]] * 2)).logits, short, atol=1e-5, rtol=1e-5)
 

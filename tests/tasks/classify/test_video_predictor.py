@@ -4,7 +4,7 @@ from torch.testing import assert_close
 from regard.config import ClassifyData, ClassifyModel
 from regard.data.image.synthetic.motion import Clip
 from regard.data.image.synthetic.scene import Thing
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
@@ -75,6 +75,6 @@ def test_looks_counts_clips_whose_most_looked_at_frame_shows_the_motion():
         weights = torch.zeros(1, 1, 1, 8)
         weights[..., frame] = 1.0
         found = Asked(torch.zeros(1, 2), {"time.attention": weights}, kept)
-        example = Pictured(Moving(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
+        example = ImageExample(Moving(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
         assert model.hits(example, 0, found) == (hit, 1)
-    assert model.hits(Pictured("a"), 0, found) == (0, 0)
+    assert model.hits(ImageExample("a"), 0, found) == (0, 0)

@@ -6,7 +6,7 @@ import torch
 from regard import tasks
 from regard.attention.score.additive import Additive
 from regard.config import DetectData, read
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
@@ -109,7 +109,7 @@ def test_a_label_that_only_valid_has_is_told(tmp_path):
 
 
 def test_more_things_than_queries_are_told_with_their_line():
-    crowded = Pictured("a.png", record=Record("a.png", None, "t.jsonl:4"), labels=[0] * 9)
+    crowded = ImageExample("a.png", record=Record("a.png", None, "t.jsonl:4"), labels=[0] * 9)
     enough([crowded], 9)
     with pytest.raises(
         ConfigError, match=r"model\.queries=8 is the most .* t\.jsonl:4 has 9; give model\.queries=9 or more"

@@ -3,21 +3,21 @@ import torch
 from torch.testing import assert_close
 
 from regard.data.batch import pad
-from regard.data.image.preprocess import Sight
-from regard.data.image.types import Pictured
+from regard.data.image.preprocess import ImageCodec
+from regard.data.image.types import ImageExample
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.transformer import Transformer
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.reranker import Reranking
 from regard.tasks.retrieve.reranking import arranged, fits, nearest, read, seen
 
-SIGHT = Sight(height=32, width=32)
-PICTURES = [Pictured(torch.rand(3, 8 + 8 * (n % 2), 16)) for n in range(5)]
+CODEC = ImageCodec(height=32, width=32)
+PICTURES = [ImageExample(torch.rand(3, 8 + 8 * (n % 2), 16)) for n in range(5)]
 TEXTS = [[5, 6, 7, 2], [5, 2], [8, 9, 2]]
 
 
 def batches(pictures):
-    return SIGHT.loader(pictures, 600).in_order()  # two of them or three at a time
+    return CODEC.loader(pictures, 600).in_order()  # two of them or three at a time
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_vectors_come_in_the_order_of_what_was_asked(model):
 def test_pairs_fit_as_they_do_alone_whatever_is_looked_at_beside_them(model):
     pairs = [(4, 0), (0, 2), (4, 1), (2, 0), (0, 0)]
     with torch.no_grad():
-        alone = [model.paired(SIGHT.alone(PICTURES[picture]), pad([TEXTS[text]])).scores for picture, text in pairs]
+        alone = [model.paired(CODEC.alone(PICTURES[picture]), pad([TEXTS[text]])).scores for picture, text in pairs]
     assert_close(fits(model, PICTURES, TEXTS, pairs, batches), torch.cat(alone), rtol=1e-4, atol=1e-5)
 
 

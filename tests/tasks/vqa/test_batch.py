@@ -1,8 +1,8 @@
 import torch
 
-from regard.data.image.cache import Gallery, shared
+from regard.data.image.cache import ImageCache, shared
 from regard.data.image.loader import Loader
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.tasks.vqa.batch import Shared, grouped
 
@@ -18,15 +18,17 @@ class Draws:
 
 
 def asked(picture, answer):
-    return Pictured(Draws(picture), record=Record("x", None, f"t:{answer}"), labels=[answer], question=[4 + answer] * answer)
+    return ImageExample(
+        Draws(picture), record=Record("x", None, f"t:{answer}"), labels=[answer], question=[4 + answer] * answer
+    )
 
 
 EXAMPLES = [asked(0, 1), asked(1, 2), asked(0, 3), asked(2, 4), asked(0, 5)]
 
 
 def made(seed=0):
-    gallery = Gallery(grouped(EXAMPLES, shared(EXAMPLES)))
-    return Shared(Loader(gallery, batch_pixels=2 * 64, seed=seed, ahead=0))
+    cache = ImageCache(grouped(EXAMPLES, shared(EXAMPLES)))
+    return Shared(Loader(cache, batch_pixels=2 * 64, seed=seed, ahead=0))
 
 
 def test_examples_of_one_picture_are_one_group():
@@ -68,7 +70,7 @@ def test_a_picture_with_many_questions_comes_several_times():
 
 def test_what_not_every_question_has_a_batch_has_not():
     bare = [EXAMPLES[0]._replace(labels=None), EXAMPLES[2]]
-    [(indices, batch)] = Shared(Loader(Gallery(grouped(bare, [0, 0])), ahead=0)).in_order()
+    [(indices, batch)] = Shared(Loader(ImageCache(grouped(bare, [0, 0])), ahead=0)).in_order()
     assert (indices, batch.labels, batch.about.tolist()) == ([0, 1], None, [0, 0])
 
 

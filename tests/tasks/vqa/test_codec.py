@@ -136,7 +136,7 @@ def test_a_picture_is_in_one_batch_with_all_of_its_questions():
     drawn = [Drawn(each, 16) for each in draw(120, each=6)[0]]
     codec = AskedCodec.fit([each.record for each in drawn], VqaData(height=16, width=16), 8)
     examples = codec.encode_all([each.record for each in drawn], drawn).examples
-    batches = codec.training(codec.gallery(examples), 4 * 16 * 16, 0, None)
+    batches = codec.train_loader(codec.cache_images(examples), 4 * 16 * 16, 0, None)
     scenes = {each.same for each in drawn}
     assert batches.steps_per_epoch() == -(-len(scenes) // 4)
     batch = max((batches.batch(step) for step in range(2)), key=lambda each: each.rows)

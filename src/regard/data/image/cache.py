@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.image.reading import CAP, SHOWN, read_pixels, size
 from regard.data.image.resize import Box, fit, fitted, stretch
-from regard.data.image.types import Picture, Pictured
+from regard.data.image.types import ImageExample, Picture
 from regard.errors import DataError
 
 GREY = (0.299, 0.587, 0.114)
@@ -23,7 +23,7 @@ THREADS = 8
 Size = TypeVar("Size", bound=tuple[int, ...])
 
 
-class Gallery:
+class ImageCache:
     """The pictures of examples, as bytes. Whether one is kept or made again changes no bit of it.
 
     A file that several examples share, such as one that several questions are about, is one picture, and so is what draws
@@ -33,7 +33,7 @@ class Gallery:
 
     def __init__(
         self,
-        examples: Sequence[Pictured],
+        examples: Sequence[ImageExample],
         box: Box | None = None,
         channels: int = 3,
         *,
@@ -42,7 +42,7 @@ class Gallery:
         room: int = 1 << 30,
     ):
         if channels not in (1, 3):
-            raise ValueError(f"a gallery has pictures of 1 channel or 3, got {channels}")
+            raise ValueError(f"an image cache has pictures of 1 channel or 3, got {channels}")
         self.examples, self.box, self.channels, self.cap = examples, box, channels, cap
         self.stretched = stretched and box is not None
         self._room = room
@@ -130,7 +130,7 @@ def readable(sizes: Sequence[Size | DataError]) -> list[Size]:
     return [each for each in sizes if not isinstance(each, DataError)]
 
 
-def shared(examples: Sequence[Pictured]) -> list[int]:
+def shared(examples: Sequence[ImageExample]) -> list[int]:
     """For each example the first that has the same picture; a tensor, and what draws something else, is its own."""
     first: dict[Any, int] = {}
     found = []

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from regard.config import ImageTextData
 from regard.data import tokenizers
-from regard.data.image.preprocess import Sight, checked, usual
+from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
@@ -27,7 +27,7 @@ Drawn = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
-class PictureCodec(Sight):
+class ImageTextCodec(ImageCodec):
     """How pictures are read, and a tokeniser for what is written of them. `max_target_length` counts EOS."""
 
     settings: ClassVar[tuple[str, ...]] = (
@@ -48,7 +48,7 @@ class PictureCodec(Sight):
     over_long: OverLong = "drop"
 
     @classmethod
-    def fit(cls, records: Sequence[Record], data: ImageTextData, stride: int, whole: int = 0) -> "PictureCodec":
+    def fit(cls, records: Sequence[Record], data: ImageTextData, stride: int, whole: int = 0) -> "ImageTextCodec":
         """Train the tokeniser on the texts of the records."""
         if data.max_target_length < 2:
             raise ValueError("max_target_length needs at least 2: a token and the end")
@@ -58,13 +58,13 @@ class PictureCodec(Sight):
         target = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
         return cls(target, data.lowercase, data.max_target_length, data.over_long, **usual(data, stride, whole))
 
-    def fitted(self, data: ImageTextData) -> "PictureCodec":
+    def fitted(self, data: ImageTextData) -> "ImageTextCodec":
         """The same tokens, with the limits of this config."""
         return replace(self, max_target_length=data.max_target_length, over_long=data.over_long)
 
-    def encode(self, record: Record) -> Pictured:
+    def encode(self, record: Record) -> ImageExample:
         """One record; it is never dropped, and what is too long is cut."""
-        example: Pictured = self.encode_all([record], "truncate").examples[0]
+        example: ImageExample = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(
@@ -77,7 +77,7 @@ class PictureCodec(Sight):
         pictures: Sequence[Path | Drawn] = [place(record) for record in records] if drawn is None else drawn
         targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
         drop = (over_long or self.over_long) == "drop"
-        examples: list[Pictured] = []
+        examples: list[ImageExample] = []
         cut = 0
         for record, picture in zip(records, pictures, strict=True):
             target = None if record.target is None else next(targets)
@@ -86,7 +86,7 @@ class PictureCodec(Sight):
                 continue
             cut += long
             ended = None if target is None else [*target[: self.max_target_length - 1], EOS]
-            examples.append(Pictured(picture, ended, record))
+            examples.append(ImageExample(picture, ended, record))
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), 0, cut, dropped, unknown(examples)))
 
@@ -112,7 +112,7 @@ class PictureCodec(Sight):
         return [path, *self.target.save(directory, "target")]
 
     @classmethod
-    def load(cls, directory: Traversable) -> "PictureCodec":
+    def load(cls, directory: Traversable) -> "ImageTextCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:
@@ -123,14 +123,14 @@ class PictureCodec(Sight):
         return cls(tokenizers.load(directory, "target"), **values)
 
 
-def unknown(examples: Sequence[Pictured]) -> float:
+def unknown(examples: Sequence[ImageExample]) -> float:
     """The share of UNK among the tokens, EOS aside."""
     sides = [example.target or [EOS] for example in examples]
     return sum(side.count(UNK) for side in sides) / max(1, sum(len(side) - 1 for side in sides))
 
 
 def _checked(settings: Any) -> dict[str, Any]:
-    if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != Sight.kind:
+    if not isinstance(settings, dict) or settings.get("format") != FORMAT or settings.get("reads") != ImageCodec.kind:
         raise ValueError("it is of another format")
     values = checked(settings, KINDS)
     if values["over_long"] not in ("truncate", "drop"):

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from regard.data.batch import Padded, pad
 from regard.data.image.augment import Change, Together
-from regard.data.image.batch import Pictures, collect
+from regard.data.image.batch import Images, collect
 from regard.data.image.bucketing import order
-from regard.data.image.cache import Gallery
-from regard.data.image.types import Part, PictureBatch
+from regard.data.image.cache import ImageCache
+from regard.data.image.types import ImageBatch, Part
 from regard.data.prefetch_ahead import Window
 from regard.data.special_tokens import PAD
 from regard.data.weak_method import weakly
@@ -38,7 +38,7 @@ class Loader:
 
     def __init__(
         self,
-        gallery: Gallery,
+        cache: ImageCache,
         batch_pixels: int = 1 << 18,
         seed: int = 0,
         shuffle: bool = True,
@@ -47,15 +47,15 @@ class Loader:
         change: Change | None = None,
         ahead: int = 2,
     ):
-        _check(gallery)
+        _check(cache)
         if batch_pixels < 1 or seed < 0 or multiple < 1:
             raise ValueError(
                 "a loader needs batch_pixels and a multiple of at least 1 and a seed of at least 0, "
                 f"got {batch_pixels}, {multiple} and {seed}"
             )
-        self.gallery, self.seed, self.shuffle, self.multiple, self.change = gallery, seed, shuffle, multiple, change
+        self.cache, self.seed, self.shuffle, self.multiple, self.change = cache, seed, shuffle, multiple, change
         self.ahead = ahead
-        self._level, self._cuts, self._room = order(np.array(gallery.sizes, np.int64), batch_pixels, multiple)
+        self._level, self._cuts, self._room = order(np.array(cache.sizes, np.int64), batch_pixels, multiple)
         self._epoch = lru_cache(maxsize=4)(weakly(self._draw))
         self._window = Window(weakly(self._make), ahead)
 
@@ -67,7 +67,7 @@ class Loader:
         """How many batches one pass has: the same number for each."""
         return len(self._cuts) - 1
 
-    def batch(self, step: int) -> PictureBatch:
+    def batch(self, step: int) -> ImageBatch:
         """The batch of one step, counted from 0 over all epochs."""
         if step < 0:
             raise ValueError(f"steps are counted from 0, got {step}")
@@ -88,7 +88,7 @@ class Loader:
 
     def padding(self, epoch: int = 0) -> float:
         """The share of the pixels in an epoch's batches that is filling."""
-        sizes = np.maximum(np.array(self.gallery.sizes, np.int64), 1)
+        sizes = np.maximum(np.array(self.cache.sizes, np.int64), 1)
         spent = sum(len(each) * int(self._room[each].max(0).prod()) for each in self._epoch(epoch))
         return 1 - int(sizes.prod(1).sum()) / spent
 
@@ -103,11 +103,11 @@ class Loader:
             taken = np.argsort(self._level, kind="stable")
             return [taken[first:last] for first, last in pairwise(self._cuts)]
         chance = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, number])))
-        drawn = chance.permutation(len(self.gallery))
+        drawn = chance.permutation(len(self.cache))
         taken = drawn[np.argsort(self._level[drawn], kind="stable")]
         return [taken[self._cuts[place] : self._cuts[place + 1]] for place in chance.permutation(len(self._cuts) - 1)]
 
-    def _make(self, step: int) -> PictureBatch:
+    def _make(self, step: int) -> ImageBatch:
         epoch, place = divmod(step, self.steps_per_epoch())
         indices = self._epoch(epoch)[place].tolist()
         if self.change is None:
@@ -120,11 +120,11 @@ class Loader:
     def _chance(self, *key: int) -> np.random.Generator:
         return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=key)))
 
-    def _collect(self, indices: Sequence[int], seen: Sequence["_Seen"]) -> PictureBatch:
-        examples = [self.gallery.examples[index] for index in indices]
+    def _collect(self, indices: Sequence[int], seen: Sequence["_Seen"]) -> ImageBatch:
+        examples = [self.cache.examples[index] for index in indices]
         _, high, wide = self._room[list(indices)].max(0).tolist()
         source, frames = _rows([each.picture for each in seen], self.multiple, (high, wide))
-        return PictureBatch(
+        return ImageBatch(
             source=source,
             target=_padded([each.target for each in examples]),
             records=tuple(each.record for each in examples),
@@ -136,23 +136,22 @@ class Loader:
 
     def _alike(self, indices: Sequence[int]) -> bool:
         """Whether these can be changed all at once: pictures of one size, without boxes that would have to follow."""
-        sizes = {self.gallery.sizes[index] for index in indices}
-        boxed = any(self.gallery.examples[index].boxes is not None for index in indices)
+        sizes = {self.cache.sizes[index] for index in indices}
+        boxed = any(self.cache.examples[index].boxes is not None for index in indices)
         return (
             isinstance(self.change, Together) and len(sizes) == 1 and not boxed and not any(frames for frames, *_ in sizes)
         )
 
     def _together(self, indices: Sequence[int], step: int) -> "list[_Seen]":
         assert isinstance(self.change, Together), "asked for where it is"
-        pictures = torch.stack([self.gallery.raw(index) for index in indices]).float() / 255
+        pictures = torch.stack([self.cache.raw(index) for index in indices]).float() / 255
         changed = self.change.together(pictures, self._chance(step))
         return [
-            _Seen(picture, self.gallery.examples[index].labels, None)
-            for picture, index in zip(changed, indices, strict=True)
+            _Seen(picture, self.cache.examples[index].labels, None) for picture, index in zip(changed, indices, strict=True)
         ]
 
     def _see(self, index: int, chance: np.random.Generator | None = None) -> "_Seen":
-        example, picture = self.gallery.examples[index], self.gallery.picture(index)
+        example, picture = self.cache.examples[index], self.cache.picture(index)
         if self.change is None or chance is None:
             return _Seen(picture, example.labels, example.boxes)
         changed, boxes, stayed = self.change(picture, chance, example.boxes)
@@ -170,8 +169,8 @@ class _Seen(NamedTuple):
     boxes: Float[Tensor, "boxes 4"] | None
 
 
-def _check(gallery: Gallery) -> None:
-    examples = gallery.examples
+def _check(cache: ImageCache) -> None:
+    examples = cache.examples
     if not examples:
         raise ValueError("a loader needs at least one example, got none")
     for name in OPTIONAL:
@@ -182,14 +181,14 @@ def _check(gallery: Gallery) -> None:
         boxes, labels = example.boxes, example.labels or []
         if boxes is not None and len(boxes) != len(labels):
             raise ValueError(f"boxes need a label each, got {len(boxes)} and {len(labels)} in example {number}")
-    clips = sum(frames > 0 for frames, _, _ in gallery.sizes)
+    clips = sum(frames > 0 for frames, _, _ in cache.sizes)
     if clips not in (0, len(examples)):
         raise ValueError(f"a loader needs pictures or clips, got {len(examples) - clips} and {clips}")
 
 
 def _rows(
     pictures: Sequence[Float[Tensor, "*_frames channels _height _width"]], multiple: int, least: tuple[int, int]
-) -> tuple[Pictures, Bool[Tensor, "batch most"] | None]:
+) -> tuple[Images, Bool[Tensor, "batch most"] | None]:
     """Pictures as they are; of clips all frames, and which of them there are."""
     if pictures[0].dim() == 3:
         return collect(pictures, multiple, least), None
@@ -201,7 +200,7 @@ def _rows(
     data = packed.data.new_zeros(there.numel(), *packed.data.shape[1:])
     keep = packed.keep.new_zeros(there.numel(), *packed.keep.shape[1:])
     data[there.flatten()], keep[there.flatten()] = packed
-    return Pictures(data, keep), there
+    return Images(data, keep), there
 
 
 def _padded(sequences: Sequence[list[int] | None]) -> Padded | None:

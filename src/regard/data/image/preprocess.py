@@ -10,11 +10,11 @@ from torch import Tensor
 
 from regard.config import ImageData
 from regard.data.image.augment import Change
-from regard.data.image.batch import Pictures, collect
-from regard.data.image.cache import Gallery
+from regard.data.image.batch import Images, collect
+from regard.data.image.cache import ImageCache
 from regard.data.image.loader import Loader
 from regard.data.image.reading import place, size
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.records import Record
 
 MEASURED = 1000
@@ -29,11 +29,11 @@ KINDS |= {"stretch": bool, "whole": int}
 LATER = {"stretch": False, "whole": 0}
 """What older files do not say."""
 
-Its = TypeVar("Its", bound="Sight")
+Its = TypeVar("Its", bound="ImageCodec")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class ImageCodec:
     """How large pictures are read, in which channels, and what a model takes off them.
 
     A picture that is larger than `height` x `width` is made smaller, or with `stretch` every one is made as large, whatever
@@ -54,12 +54,12 @@ class Sight:
     whole: int = 0
     """How many vectors for the whole picture come before the places of the map."""
 
-    def standardised(self: Its, gallery: Gallery) -> Its:
+    def standardise(self: Its, cache: ImageCache) -> Its:
         """The same, with the mean and the deviation of the channels of these pictures, or of many of them."""
-        chosen = range(0, len(gallery), -(-len(gallery) // MEASURED))
+        chosen = range(0, len(cache), -(-len(cache) // MEASURED))
         total, count = torch.zeros(2, self.channels, dtype=torch.float64), 0
         for number in chosen:
-            pixels = gallery.picture(number).double().transpose(-3, 0).flatten(1)  # a clip's frames behind its channels
+            pixels = cache.picture(number).double().transpose(-3, 0).flatten(1)  # a clip's frames behind its channels
             total += torch.stack((pixels.sum(1), pixels.square().sum(1)))
             count += pixels.shape[1]
         mean, square = total / count
@@ -67,36 +67,36 @@ class Sight:
         rounded = [tuple(round(value, 4) for value in each.tolist()) for each in (mean, deviation)]
         return replace(self, mean=rounded[0], deviation=rounded[1])
 
-    def gallery(self, examples: Sequence[Pictured]) -> Gallery:
+    def cache_images(self, examples: Sequence[ImageExample]) -> ImageCache:
         """The pictures of examples, as a model reads them."""
-        return Gallery(examples, (self.height, self.width), self.channels, stretched=self.stretch)
+        return ImageCache(examples, (self.height, self.width), self.channels, stretched=self.stretch)
 
-    def alone(self, example: Pictured) -> Pictures:
+    def alone(self, example: ImageExample) -> Images:
         """One picture, as a model reads it."""
-        return collect([self.gallery([example]).picture(0)], self.stride)
+        return collect([self.cache_images([example]).picture(0)], self.stride)
 
-    def loader(self, examples: Sequence[Pictured], budget: int) -> Loader:
+    def loader(self, examples: Sequence[ImageExample], budget: int) -> Loader:
         """Batches to evaluate with, of at most so many pixels."""
-        return Loader(self.gallery(examples), budget, shuffle=False, multiple=self.stride)
+        return Loader(self.cache_images(examples), budget, shuffle=False, multiple=self.stride)
 
-    def training(self, gallery: Gallery, budget: int, seed: int, change: Change | None) -> Loader:
+    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> Loader:
         """Batches to train with, whose pictures change at random."""
-        return Loader(gallery, budget, seed, multiple=self.stride, change=change, ahead=AHEAD)
+        return Loader(cache, budget, seed, multiple=self.stride, change=change, ahead=AHEAD)
 
-    def budget(self, examples: Sequence[Pictured], count: int) -> int:
+    def budget(self, examples: Sequence[ImageExample], count: int) -> int:
         """The pixels of a batch of so many pictures as large as they may be."""
         return count * self.height * self.width
 
-    def seen(self, example: Pictured) -> UInt8[Tensor, "*frames channels height width"]:
+    def read_image(self, example: ImageExample) -> UInt8[Tensor, "*frames channels height width"]:
         """A picture as a model reads it."""
-        return self.gallery([example]).raw(0)
+        return self.cache_images([example]).raw(0)
 
-    def grid(self, example: Pictured) -> tuple[int, int]:
+    def grid(self, example: ImageExample) -> tuple[int, int]:
         """The rows and columns of the map of a picture."""
-        [(_, height, width)] = self.gallery([example]).sizes
+        [(_, height, width)] = self.cache_images([example]).sizes
         return -(-height // self.stride), -(-width // self.stride)
 
-    def pieces(self, example: Pictured) -> list[str]:
+    def pieces(self, example: ImageExample) -> list[str]:
         """What each place of the map is called: row and column, from 1."""
         rows, columns = self.grid(example)
         return ["whole"] * self.whole + [f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.load import load
@@ -59,7 +59,7 @@ def together(members: Sequence[Trained]) -> list[Seq2Seq]:
     return models
 
 
-def differs(first: TextCodec | PictureCodec, other: TextCodec | PictureCodec) -> str | None:
+def differs(first: TextCodec | ImageTextCodec, other: TextCodec | ImageTextCodec) -> str | None:
     """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
     for side in (each for each in ("source", "target") if hasattr(first, each)):
         mine, its = getattr(first, side), getattr(other, side)

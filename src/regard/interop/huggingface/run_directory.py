@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import config as configuration
 from regard import manifest, tasks
 from regard.config import Search
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.special_tokens import PAD
 from regard.data.text.codec import TextCodec
 from regard.data.tokenizers.pretrained import SPECIAL
@@ -22,7 +22,7 @@ from regard.training.state_dict import agree, named
 
 
 def packed(
-    task: str, config: Any, codec: TextCodec | PictureCodec, found: Mapping[str, Tensor], origin: str
+    task: str, config: Any, codec: TextCodec | ImageTextCodec, found: Mapping[str, Tensor], origin: str
 ) -> dict[str, bytes]:
     """The files of a run, once the weights are seen to be those of the network that the config describes."""
     from safetensors.torch import save
@@ -37,7 +37,7 @@ def packed(
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}
 
 
-def searched(settings: Any, codec: TextCodec | PictureCodec, longest: int, first: str | None = None) -> Search:
+def searched(settings: Any, codec: TextCodec | ImageTextCodec, longest: int, first: str | None = None) -> Search:
     """How it looks for an answer when nothing is said: what generate of transformers does with the same settings."""
     tokens: Any = codec.target
     forced = settings.forced_bos_token_id

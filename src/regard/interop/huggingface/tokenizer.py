@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.text.codec import TextCodec
 from regard.data.tokenizers.bpe import PRINTABLE, Bpe
@@ -17,9 +17,9 @@ CLASS = "PreTrainedTokenizerFast"
 ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")
 
 
-def tokenizer(codec: TextCodec | PictureCodec) -> dict[str, bytes] | str:
+def tokenizer(codec: TextCodec | ImageTextCodec) -> dict[str, bytes] | str:
     """tokenizer.json and tokenizer_config.json, or the reason why there are none: `regard` encodes then."""
-    if isinstance(codec, PictureCodec):
+    if isinstance(codec, ImageTextCodec):
         tokens, longest = codec.target, codec.max_target_length
     else:
         tokens, longest = codec.source, codec.max_source_length

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.inference.load import load
@@ -36,7 +36,7 @@ def files(trained: Trained) -> dict[str, bytes]:
     """The directory that from_pretrained opens, file by file."""
     from safetensors.torch import save
 
-    if isinstance(trained.codec, PictureCodec):
+    if isinstance(trained.codec, ImageTextCodec):
         return _pictured(trained)
     kind = fitting(trained)
     tensors = weights(trained, kind)

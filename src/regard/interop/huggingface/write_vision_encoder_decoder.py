@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.config import ImageToTextModel
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.inference.predictor import Trained
 from regard.interop.compat import whole
@@ -120,7 +120,7 @@ def config(trained: Trained) -> dict[str, Any]:
     return table | {"tie_word_embeddings": False}
 
 
-def processor(codec: PictureCodec) -> dict[str, Any]:
+def processor(codec: ImageTextCodec) -> dict[str, Any]:
     """preprocessor_config.json."""
     table: dict[str, Any] = {"image_processor_type": "ViTImageProcessor", "do_resize": True, "resample": BILINEAR}
     table |= {"size": {"height": codec.height, "width": codec.width}, "do_rescale": True, "rescale_factor": 1 / 255}

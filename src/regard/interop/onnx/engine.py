@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.alignment.heads import Head
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError
 from regard.inference.predictor import Trained
@@ -65,7 +65,7 @@ class Onnx(Trained):
         self,
         name: str,
         config: TaskConfig,
-        codec: TextCodec | PictureCodec,
+        codec: TextCodec | ImageTextCodec,
         graphs: Mapping[str, bytes],
         head: Head = Head(),
     ):

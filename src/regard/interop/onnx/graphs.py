@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.interop.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import DecoderMemory
-from regard.models.image2seq import Picture2Seq
+from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 from regard.tree import Tree, map_tree, repeat
@@ -36,10 +36,10 @@ class Encoding(nn.Module):
 
     def __init__(self, model: Seq2Seq):
         super().__init__()
-        self.model, self.sees = model, isinstance(model, Picture2Seq)
+        self.model, self.sees = model, isinstance(model, Image2Seq)
 
     def forward(self, source: Tensor, keep: Tensor) -> tuple[Tensor, ...]:
-        encoded = self.model.read(Pictures(source, keep) if self.sees else Padded(source, keep))
+        encoded = self.model.read(Images(source, keep) if self.sees else Padded(source, keep))
         memory = self.model.decoder.remember(encoded)
         found = *remembered(memory).values(), *named(self.model.decoder.start(memory), "state").values()
         return (places(encoded), *found) if self.sees else found
@@ -146,7 +146,7 @@ def example(model: Seq2Seq, sizes: Sizes = Sizes(), seed: int = 0) -> Example:
     tokens = torch.randint(vocabulary(model.decoder), (sizes.written + 1, rows), generator=draw)
     for token in tokens[:-1]:
         state = model.decoder.step(token, memory, state).state
-    keep = places(encoded) if isinstance(source, Pictures) else source.keep
+    keep = places(encoded) if isinstance(source, Images) else source.keep
     return Example(source, keep, tokens[-1], memory, state)
 
 

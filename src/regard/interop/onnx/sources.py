@@ -7,9 +7,9 @@ from torch import Tensor
 
 from regard.config import ImageTextData
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
-from regard.models.encoders.backbones import PictureEncoder
-from regard.models.image2seq import Picture2Seq
+from regard.data.image.batch import Images
+from regard.models.encoders.backbones import ImageEncoder
+from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Source
 from regard.tasks._protocol import TaskConfig
@@ -79,7 +79,7 @@ def below(most: int) -> int:
 
 def drawn(model: Seq2Seq, sizes: Sizes, draw: torch.Generator) -> Source:
     """Random sources for a model, of which the first is as large as asked for, and others are smaller."""
-    return _pictures(model, sizes, draw) if isinstance(model, Picture2Seq) else _words(model, sizes, draw)
+    return _pictures(model, sizes, draw) if isinstance(model, Image2Seq) else _words(model, sizes, draw)
 
 
 def vocabulary(part: Any) -> int:
@@ -94,15 +94,15 @@ def _words(model: Seq2Seq, sizes: Sizes, draw: torch.Generator) -> Padded:
     return Padded(torch.randint(vocabulary(model.encoder), keep.shape, generator=draw).masked_fill(~keep, 0), keep)
 
 
-def _pictures(model: Picture2Seq, sizes: Sizes, draw: torch.Generator) -> Pictures:
-    assert isinstance(model.encoder, PictureEncoder), "it reads pictures"
+def _pictures(model: Image2Seq, sizes: Sizes, draw: torch.Generator) -> Images:
+    assert isinstance(model.encoder, ImageEncoder), "it reads pictures"
     high, wide = sizes.keys * model.encoder.stride, sizes.columns * model.encoder.stride
     down, across = (
         torch.arange(side)[None] < _lengths(side, sizes.sources, draw)[:, None] for side in (high, wide)
     )  # each picture's pixels, in its top left corner
     keep = down[:, :, None] & across[:, None]
     data = torch.rand(sizes.sources, len(model.mean), high, wide, generator=draw)
-    return Pictures(data.masked_fill(~keep[:, None], 0.0), keep)
+    return Images(data.masked_fill(~keep[:, None], 0.0), keep)
 
 
 def _lengths(most: int, count: int, draw: torch.Generator) -> Tensor:

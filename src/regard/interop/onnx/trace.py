@@ -9,7 +9,7 @@ import torch
 
 from regard.attention.types import Attended
 from regard.data.batch import shifted
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.text.codec import Example as Encoded
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec
@@ -47,7 +47,7 @@ def trace(
     return Trace(trained.name, tuple(found), notes=(NOTE,))
 
 
-def write(trained: "Trained", words: Words, encoded: Encoded | Pictured) -> Example:
+def write(trained: "Trained", words: Words, encoded: Encoded | ImageExample) -> Example:
     """Write a target that is known, step by step: one example with its axes, looks and steps."""
     assert encoded.target is not None, "what is written is known"
     step = trained.model(trained.codec.alone(encoded), shifted(torch.tensor([encoded.target])), weights=True)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.errors import RefusedError
 from regard.interop.onnx.graphs import KEPT, Encoding, Stepping, example, outputs
 from regard.interop.onnx.sources import LEAST, Longest, below, usual
@@ -26,7 +26,7 @@ def encoder(model: Seq2Seq, longest: Longest) -> bytes:
     """The graph that reads sources of at most so many tokens, or pictures whose maps are at most so large."""
     given = example(model, usual(longest))
     inputs = {"source": given.source.data, "keep": given.source.keep}
-    sees, found = isinstance(given.source, Pictures), outputs(model, given)
+    sees, found = isinstance(given.source, Images), outputs(model, given)
     axes = dict(zip(inputs, SEEN if sees else READ, strict=True))
     return traced(Encoding(model), inputs, axes, [*[KEPT] * sees, *found.memory, *found.state], longest)
 

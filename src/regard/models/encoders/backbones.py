@@ -3,7 +3,7 @@
 from typing import Any, Protocol, runtime_checkable
 
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders.densenet import Dense
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.vit import Patches
@@ -13,16 +13,16 @@ STAGES = 4
 
 
 @runtime_checkable
-class PictureEncoder(Protocol):
+class ImageEncoder(Protocol):
     """Pictures in, a feature map out: Encoded.data holds vectors of `size`, one for each `stride` x `stride` pixels."""
 
     size: int
     stride: int
 
-    def __call__(self, pictures: Pictures) -> Encoded: ...
+    def __call__(self, pictures: Images) -> Encoded: ...
 
 
-def build_picture_encoder(
+def build_image_encoder(
     kind: str,
     channels: int,
     size: int,

@@ -7,19 +7,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 
 SLOWEST, FASTEST = 0.25, 16.0
 """Lowest and highest frequency of the encoding, in periods per width of a picture."""
 
 
-def measure_sizes(pictures: Pictures) -> Float[Tensor, "batch 2"]:
+def measure_sizes(pictures: Images) -> Float[Tensor, "batch 2"]:
     """Width and height of each picture in pixels; always float32, since bfloat16 has no 257."""
     across, down = pictures.keep.any(1).sum(-1), pictures.keep.any(2).sum(-1)
     return torch.stack((across, down), dim=-1).clamp_min(1).float()
 
 
-def compute_centres(pictures: Pictures, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
+def compute_centres(pictures: Images, encoded: Encoded, stride: int) -> Float[Tensor, "batch places 2"]:
     """Centre of each position's window, x and y relative to its own picture: padding changes nothing.
 
     Always in float32: half precision has too few digits to tell pixels apart.

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from regard.attention.masked_norm import build_norm as norm_of
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders.feature_map import (
     FeatureMap,
     Mask,
@@ -72,7 +72,7 @@ class Dense(nn.Module):
         self.fine = Block(wide, growth, more, norm, dropout) if fine else None
         self.last = Layer(width + (wide + more * growth if fine else 0), size, 1, norm, 0.0)
 
-    def forward(self, pictures: Pictures) -> Encoded:
+    def forward(self, pictures: Images) -> Encoded:
         image, keep = mask_pictures(pictures, self.channels)
         keep = downsample_mask(keep)
         image = self.norm(to_channels_last(self.stem(image)), keep, rectify=True)

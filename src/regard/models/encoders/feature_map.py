@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from regard.attention.masked_pool import Image, compute_masked_mean, zero_padding
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 
 Mask = Bool[Tensor, "batch height width"]
 FeatureMap = Float[Tensor, "batch found rows columns"]
@@ -20,7 +20,7 @@ SmallerMask = Bool[Tensor, "batch rows columns"]
 """Padding mask of such a map."""
 
 
-def mask_pictures(pictures: Pictures, channels: int) -> tuple[Image, Mask]:
+def mask_pictures(pictures: Images, channels: int) -> tuple[Image, Mask]:
     """First feature map of pictures, zero outside each; raises where the number of channels differs."""
     data, keep = pictures
     if data.shape[1] != channels or 0 in data.shape[2:]:

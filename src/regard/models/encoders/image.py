@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from regard.attention.types import Encoded
 from regard.config import ImageDropout, ImageModel
-from regard.data.image.batch import Pictures
-from regard.models.encoders.backbones import build_picture_encoder
+from regard.data.image.batch import Images
+from regard.models.encoders.backbones import build_image_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
 from regard.models.image2seq import encoder_options
 
@@ -33,7 +33,7 @@ class StandardisingEncoder(nn.Module):
         self.register_buffer("mean", torch.tensor(standard[0])[:, None, None])
         self.register_buffer("deviation", torch.tensor(standard[1])[:, None, None])
 
-    def forward(self, pictures: Pictures) -> Encoded:
+    def forward(self, pictures: Images) -> Encoded:
         seen: Encoded = self.encoder(pictures._replace(data=(pictures.data - self.mean) / self.deviation))
         return add_positions(seen, self.positions)
 
@@ -42,7 +42,7 @@ def build_standardising_encoder(
     model: ImageModel, dropout: ImageDropout, standard: ChannelStatistics
 ) -> StandardisingEncoder:
     """Build the picture encoder that a config describes."""
-    encoder = build_picture_encoder(
+    encoder = build_image_encoder(
         model.encoder, len(standard[0]), model.map_size or model.hidden_size, **encoder_options(model, dropout)
     )
     positions = None if model.encoder == "vit" else build_grid_positions(model.map_positions, encoder.size)

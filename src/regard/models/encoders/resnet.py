@@ -8,7 +8,7 @@ from regard.attention.masked_norm import build_norm as norm_of
 from regard.attention.masked_norm import rectify_masked
 from regard.attention.masked_pool import Image
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders.feature_map import (
     FeatureMap,
     Mask,
@@ -59,7 +59,7 @@ class Residual(nn.Module):
             Block(before, after, stride, norm, attention, dropout) for before, after, stride in plan_blocks(widths, stages)
         )
 
-    def forward(self, pictures: Pictures) -> Encoded:
+    def forward(self, pictures: Images) -> Encoded:
         image, keep = mask_pictures(pictures, self.channels)
         keep = downsample_mask(keep) if self.stem.stride[0] == 2 else keep
         image = self.norm(to_channels_last(self.stem(image)), keep, rectify=True)

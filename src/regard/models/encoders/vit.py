@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from regard.attention.masked_norm import GroupNorm
 from regard.attention.masked_pool import Image, zero_padding
 from regard.attention.types import Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders.feature_map import (
     FeatureMap,
     Mask,
@@ -82,7 +82,7 @@ class Patches(nn.Module):
         self.norm = made.last()
         self.fit = nn.Identity() if width == size else nn.Linear(width, size)
 
-    def forward(self, pictures: Pictures) -> Encoded:
+    def forward(self, pictures: Images) -> Encoded:
         image, keep = mask_pictures(pictures, self.channels)
         image, keep = self.cut(image, keep)
         image = image if self.positions is None else self.positions(image, keep)

@@ -13,7 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.image.augmentation import named
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
@@ -69,8 +69,8 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
             f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.max_target_length) or "
             "data.over_long=truncate keeps more"
         )
-    gallery = codec.gallery(examples)
-    codec = codec if begin else codec.standardised(gallery)
+    cache = codec.cache_images(examples)
+    codec = codec if begin else codec.standardise(cache)
     measurable(task, config, valid, [LOOKS] * (validation.drawn is not None and config.model.attention.name != "none"))
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
@@ -79,7 +79,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.training(gallery, data.budget, config.train.seed, named(data.augment)),
+        train=codec.train_loader(cache, data.budget, config.train.seed, named(data.augment)),
         valid=valid,
         loss=Teacher(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
@@ -92,10 +92,10 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     ), report
 
 
-def fitted(records: Sequence[Record], config: PictureConfig) -> PictureCodec:
+def fitted(records: Sequence[Record], config: PictureConfig) -> ImageTextCodec:
     """A codec whose tokens are learnt from these records, for the map of the config's model."""
     whole = config.model.vit.cls_tokens if config.model.encoder == "vit" else 0
-    return PictureCodec.fit(records, config.data, config.model.stride, whole)
+    return ImageTextCodec.fit(records, config.data, config.model.stride, whole)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
     return {**files, "samples/captions.tsv": lines.encode()} if few else {}
 
 
-def build(config: PictureConfig, codec: PictureCodec) -> Seq2Seq:
+def build(config: PictureConfig, codec: ImageTextCodec) -> Seq2Seq:
     """The model that a config describes, for the vocabulary of a codec."""
     return network(config, codec.target.size, (codec.mean, codec.deviation))
 
@@ -157,12 +157,12 @@ def read(data: ImageTextData, path: str) -> list[Record]:
     return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
-def codec(directory: Traversable) -> PictureCodec:
+def codec(directory: Traversable) -> ImageTextCodec:
     """What a run has beside its weights."""
-    return PictureCodec.load(directory)
+    return ImageTextCodec.load(directory)
 
 
-def opened(name: str, config: PictureConfig, codec: PictureCodec, model: Seq2Seq, head: Head) -> "Trained":
+def opened(name: str, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head) -> "Trained":
     """The model, ready to be asked."""
     from regard.inference.predictor import Trained
 

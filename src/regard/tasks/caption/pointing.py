@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.attention.normalise import widen
 from regard.data.batch import shifted
 from regard.data.image.synthetic.captioned import Drawing
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.tokenizers.offsets import Span, spans
 from regard.decoding.attention_weights import is_cross_attention
 from regard.metrics.text import Measurement, Rows, bootstrap
@@ -30,7 +30,7 @@ def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measureme
     Teacher forcing on the right caption, so that every word has its objects whatever the model would have written. Weights
     of a word in several tokens are added up.
     """
-    drawn = [example for example in examples if isinstance(example, Pictured) and isinstance(example.picture, Drawing)]
+    drawn = [example for example in examples if isinstance(example, ImageExample) and isinstance(example.picture, Drawing)]
     if not drawn or not any(map(is_cross_attention, trained.model.attentions())):
         return {}
     rows: Rows = np.array(list(hits(trained, drawn)), dtype=np.float64)
@@ -41,7 +41,7 @@ def pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measureme
     return {LOOKS: Measurement(score(rows.sum(0)), *bootstrap(rows, score), SAYS)}
 
 
-def hits(trained: "Trained", examples: Sequence[Pictured]) -> Iterator[tuple[int, int]]:
+def hits(trained: "Trained", examples: Sequence[ImageExample]) -> Iterator[tuple[int, int]]:
     """Number of words with a correct peak, and of words that name an object, for each example."""
     codec, device = trained.codec, next(trained.model.parameters()).device
     table = codec.target.table

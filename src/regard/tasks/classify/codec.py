@@ -12,9 +12,9 @@ from torch import Tensor
 from regard.config import ClassifyData, quoted
 from regard.data.image import clips
 from regard.data.image.clips import Folder
-from regard.data.image.preprocess import Sight, checked, usual
+from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.unknown_label import refuse
 from regard.data.records import Record
 from regard.data.table import DataError
@@ -29,7 +29,7 @@ BETWEEN = ","
 
 
 @dataclass(frozen=True)
-class LabelCodec(Sight):
+class LabelCodec(ImageCodec):
     """How pictures are read, and the labels that they may have: one each or, where `several`, any number.
 
     With `clips` they are folders of up to so many `frames`.
@@ -57,9 +57,9 @@ class LabelCodec(Sight):
         """The same: a config has nothing to add."""
         return self
 
-    def encode(self, record: Record) -> Pictured:
+    def encode(self, record: Record) -> ImageExample:
         """One record."""
-        example: Pictured = self.encode_all([record]).examples[0]
+        example: ImageExample = self.encode_all([record]).examples[0]
         return example
 
     def encode_all(self, records: Iterable[Record], drawn: Sequence[Callable[[], Tensor]] | None = None) -> Corpus:
@@ -69,7 +69,7 @@ class LabelCodec(Sight):
         numbers = {label: number for number, label in enumerate(self.labels)}
         self._known(records, numbers)
         examples = [
-            Pictured(picture, record=record, labels=self._held(record, numbers))
+            ImageExample(picture, record=record, labels=self._held(record, numbers))
             for picture, record in zip(pictures, records, strict=True)
         ]
         return Corpus(examples, Report(len(records), len(examples), 0, 0, 0, 0.0))

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from regard.alignment.heads import Head
 from regard.config import ClassifyData, ClassifyModel, ImageDropout
 from regard.data import table
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
-from regard.data.image.types import PictureBatch
+from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
@@ -75,7 +75,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, stride(config))
     training, valid = (codec.encode_all(each.records, each.drawn) for each in (first, second))
-    codec.gallery(valid.examples)  # what cannot be read is told before anything is trained
+    codec.cache_images(valid.examples)  # what cannot be read is told before anything is trained
     figures = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * points(config)]
     return assemble(
         name,
@@ -144,7 +144,7 @@ class Costs:
     repeats: bool = True
 
     def __call__(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
-        assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
+        assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"
         smoothing = self.config.train.label_smoothing
         if self.config.model.glimpses:
             return looks(model, batch, self.config.model.episodes, smoothing)
@@ -154,12 +154,12 @@ class Costs:
         return one_label(logits, labelled(batch).data[:, 0], smoothing)
 
 
-def looks(model: nn.Module, batch: PictureBatch, copies: int, smoothing: float) -> Loss:
+def looks(model: nn.Module, batch: ImageBatch, copies: int, smoothing: float) -> Loss:
     """What the glimpses at a batch cost, the mean over so many ways of looking at each picture."""
     data, keep = batch.source
     names = labelled(batch).data[:, 0]
     found = glimpses(
-        model(Pictures(data.repeat(copies, 1, 1, 1), keep.repeat(copies, 1, 1))), names.repeat(copies), smoothing=smoothing
+        model(Images(data.repeat(copies, 1, 1, 1), keep.repeat(copies, 1, 1))), names.repeat(copies), smoothing=smoothing
     )
     return Loss(found.total / copies, len(names), {name: value / copies for name, value in found.parts.items()})
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders.coordinates2d import measure_sizes
 from regard.models.readout import NO_WEIGHTS, Weights
 
@@ -30,7 +30,7 @@ class Glimpsed(NamedTuple):
     weights: Weights = NO_WEIGHTS
 
 
-def sense(pictures: Pictures, points: Points, side: int, scales: int) -> Float[Tensor, "batch squares side side"]:
+def sense(pictures: Images, points: Points, side: int, scales: int) -> Float[Tensor, "batch squares side side"]:
     """Squares of side, 2 · side, 4 · side ... pixels around a point, all brought down to side x side by taking means.
 
     A point is (-1, -1) at the top left corner of its own picture and (1, 1) at the bottom right. Beyond the picture is 0.
@@ -101,9 +101,7 @@ class Glimpses(nn.Module):
         self.baseline = nn.Linear(size, 1)
         self.output = nn.Linear(size, labels)
 
-    def forward(
-        self, pictures: Pictures, *, weights: bool = False, aside: Float[Tensor, "steps 2"] | None = None
-    ) -> Glimpsed:
+    def forward(self, pictures: Images, *, weights: bool = False, aside: Float[Tensor, "steps 2"] | None = None) -> Glimpsed:
         """`aside` is how far from where it means to look each glimpse is, unless training, in deviations."""
         batch, channels = pictures.data.shape[:2]
         if channels != self.channels:
@@ -127,7 +125,7 @@ class Glimpses(nn.Module):
         shown = {"glimpses": self.cover(pictures, looked)} if weights else NO_WEIGHTS
         return Glimpsed(self.output(state[0]), looked, torch.stack(logs, 1), torch.stack(baselines, 1), shown)
 
-    def glimpse(self, pictures: Pictures, point: Points) -> Float[Tensor, "batch size"]:
+    def glimpse(self, pictures: Images, point: Points) -> Float[Tensor, "batch size"]:
         """What is seen at a point, and where that is."""
         seen = sense(pictures, point, self.side, self.scales).flatten(1)
         return F.relu(self.what(seen) + self.where(point.to(seen.dtype)))
@@ -148,12 +146,12 @@ class Glimpses(nn.Module):
         log = -((drawn - middle) / self.deviation).square() / 2 - math.log(self.deviation * math.sqrt(2 * math.pi))
         return drawn.clamp(-1.0, 1.0), log.sum(-1)
 
-    def glimpses(self, pictures: Pictures) -> Float[Tensor, "batch steps scales 4"]:
+    def glimpses(self, pictures: Images) -> Float[Tensor, "batch steps scales 4"]:
         """Where it looks, step by step and scale by scale: boxes in shares of each picture."""
         points = self(pictures).points
         return self.boxes(pictures, points)
 
-    def boxes(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch steps scales 4"]:
+    def boxes(self, pictures: Images, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch steps scales 4"]:
         """The squares around points as centre x, centre y, width, height."""
         batch, steps, _ = points.shape
         wide: Sequence[int] = [self.side * 2**scale for scale in range(self.scales)]
@@ -162,7 +160,7 @@ class Glimpses(nn.Module):
         centre = ((points.float() + 1) / 2)[:, :, None].expand(-1, -1, self.scales, -1)
         return torch.cat((centre, extent[:, None].expand(batch, steps, -1, -1)), dim=-1)
 
-    def cover(self, pictures: Pictures, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch 1 steps places"]:
+    def cover(self, pictures: Images, points: Float[Tensor, "batch steps 2"]) -> Float[Tensor, "batch 1 steps places"]:
         """The pixels of the smallest square of each step, in equal shares."""
         height, width = pictures.keep.shape[1:]
         middle = (points.float() + 1) / 2 * measure_sizes(pictures)[:, None]

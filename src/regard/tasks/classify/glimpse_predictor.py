@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.glimpse_loss import averaged
 from regard.tasks.classify.predictor import Asked, Classifier, Where
@@ -23,7 +23,7 @@ ACROSS = 14
 class Glimpser(Classifier):
     """It looks step by step, and its places are pixels."""
 
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Asked:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Asked:
         """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
         found = [
             self.model(batch.source, weights=weights and not number, aside=aside)
@@ -34,11 +34,11 @@ class Glimpser(Classifier):
         kept = batch.source.keep.flatten(1)
         return Asked(averaged(torch.stack([each.logits for each in found])), found[0].weights, kept)
 
-    def pointed(self, example: Pictured) -> bool:
+    def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""
         return False
 
-    def where(self, example: Pictured, row: int, output: Asked, labels: Sequence[int]) -> Where:
+    def where(self, example: ImageExample, row: int, output: Asked, labels: Sequence[int]) -> Where:
         """Where each glimpse was, on a map that is coarse enough to be read."""
         weights = output.weights[GLIMPSES][row, 0][:, output.kept[row]].float().cpu()
         coarse = coarser(torch.unflatten(weights, 1, self.codec.grid(example)))
@@ -46,10 +46,13 @@ class Glimpser(Classifier):
         places = [f"{down + 1},{across + 1}" for down in range(rows) for across in range(columns)]
         return Where(places, steps(len(coarse)), coarse.flatten(1), (rows, columns))
 
-    def shown(self, example: Pictured, output: Asked) -> Shown:
+    def shown(self, example: ImageExample, output: Asked) -> Shown:
         """Each glimpse over the picture, and what was said after the last."""
         weights = output.weights[GLIMPSES][0]
-        axes: dict[str, Axis] = {"glimpse": Text.of(steps(weights.shape[1])), "picture": shown(self.codec.seen(example), 1)}
+        axes: dict[str, Axis] = {
+            "glimpse": Text.of(steps(weights.shape[1])),
+            "picture": shown(self.codec.read_image(example), 1),
+        }
         chances = self.likely(output.logits)[0]
         said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)
         return Shown(axes, {GLIMPSES: Glance("glimpse", "picture", weights[..., output.kept[0]])}, (said,))

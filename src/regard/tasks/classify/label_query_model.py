@@ -5,10 +5,10 @@ from functools import partial
 import torch
 from torch import nn
 
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.layers.learned_queries import LearnedQueries
-from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, collect_weights
+from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, collect_weights
 
 
 class Labels(nn.Module):
@@ -23,7 +23,7 @@ class Labels(nn.Module):
 
     def __init__(
         self,
-        encoder: PictureEncoder,
+        encoder: ImageEncoder,
         labels: int,
         size: int | None = None,
         attention: AttentionFactory = partial(build_attention, "transformer"),
@@ -38,7 +38,7 @@ class Labels(nn.Module):
             self.weight.normal_().mul_(size**-0.5)
         self.bias = nn.Parameter(torch.zeros(labels))
 
-    def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:
+    def forward(self, pictures: Images, *, weights: bool = False) -> Answer:
         found = self.queries(self.encoder(pictures), weights)
         logits = (self.norm(found.context) * self.weight).sum(-1) + self.bias
         return Answer(logits, collect_weights({"queries.attention": found}) if weights else NO_WEIGHTS)

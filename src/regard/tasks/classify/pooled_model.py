@@ -2,9 +2,9 @@
 
 from torch import nn
 
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.encoders import find_summary
-from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder
+from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder
 
 
 class Pooled(nn.Module):
@@ -17,13 +17,13 @@ class Pooled(nn.Module):
     Weights are called "pooled": the same share for each of them.
     """
 
-    def __init__(self, encoder: PictureEncoder, labels: int, dropout: float = 0.0):
+    def __init__(self, encoder: ImageEncoder, labels: int, dropout: float = 0.0):
         super().__init__()
         self.encoder = encoder
         self.drop = nn.Dropout(dropout)
         self.output = nn.Linear(encoder.size, labels)
 
-    def forward(self, pictures: Pictures, *, weights: bool = False) -> Answer:
+    def forward(self, pictures: Images, *, weights: bool = False) -> Answer:
         encoded = self.encoder(pictures)
         logits = self.output(self.drop(find_summary(encoded)))
         if not weights:

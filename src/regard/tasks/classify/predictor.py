@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.losses.labels import compute_credit
@@ -58,18 +58,18 @@ class Classifier(Seeing):
     says = "labels that hold whose largest weight lies on the box of such a thing, in per cent"
     """What `looks` counts."""
 
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Asked:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Asked:
         """Logits, and where was looked."""
         found = answer(self.model, batch, weights)
         return Asked(found.logits, found.weights, downsample_mask(batch.source.keep, self.codec.stride).flatten(1))
 
-    def told(self, examples: Sequence[Pictured], output: Asked, best: int, align: bool) -> list[list[Prediction]]:
+    def told(self, examples: Sequence[ImageExample], output: Asked, best: int, align: bool) -> list[list[Prediction]]:
         """The likeliest labels one by one or, where several may hold and one answer is asked for, all that hold."""
         chances = self.likely(output.logits)
         return [self.answers(example, row, chances[row], output, best, align) for row, example in enumerate(examples)]
 
     def answers(
-        self, example: Pictured, row: int, chances: Float[Tensor, " labels"], output: Asked, best: int, align: bool
+        self, example: ImageExample, row: int, chances: Float[Tensor, " labels"], output: Asked, best: int, align: bool
     ) -> list[Prediction]:
         """What is said of one picture."""
         found = []
@@ -91,7 +91,7 @@ class Classifier(Seeing):
             return [[label for label in order if chances[label] > 0.5]]
         return [[label] for label in order[:best]]
 
-    def where(self, example: Pictured, row: int, output: Asked, labels: Sequence[int]) -> Where:
+    def where(self, example: ImageExample, row: int, output: Asked, labels: Sequence[int]) -> Where:
         """Where each of some labels was seen."""
         names = [self.codec.labels[label] for label in labels]
         return Where(self.codec.pieces(example), names, self.looked(output, row, labels), self.codec.grid(example))
@@ -106,7 +106,7 @@ class Classifier(Seeing):
         """How likely each label is."""
         return (logits.float().sigmoid() if self.codec.several else logits.float().softmax(-1)).cpu()
 
-    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
         """The loss of a picture, how many of them are right and, of drawn ones, whether the model looks at what it names."""
         parts = self.batches(examples)
         table: Rows = np.concatenate([self.scored(batch, [examples[each] for each in taken]) for taken, batch in parts])
@@ -115,7 +115,7 @@ class Classifier(Seeing):
         scores |= {LOOKS: (5, 6, 100.0, self.says)} if table[:, 6].any() else {}
         return {name: _ratio(table, *each) for name, each in scores.items()}
 
-    def scored(self, batch: PictureBatch, examples: Sequence[Pictured]) -> Rows:
+    def scored(self, batch: ImageBatch, examples: Sequence[ImageExample]) -> Rows:
         """Of each picture: 1, its loss, whether it is right, labels that were said and hold, and all said or held; how many
         of its labels are looked at, and how many could be."""
         output = self.asked(batch, weights=any(map(self.pointed, examples)))
@@ -132,11 +132,11 @@ class Classifier(Seeing):
         columns = [torch.ones(len(logits)), loss, *counts, *hits.T]
         return torch.stack([each.double() for each in columns], dim=1).numpy()
 
-    def pointed(self, example: Pictured) -> bool:
+    def pointed(self, example: ImageExample) -> bool:
         """Whether it is known where the labels of an example should be seen, and the model looks anywhere."""
         return isinstance(example.picture, Drawn) and self.config.model.attention.name != "none"
 
-    def hits(self, example: Pictured, row: int, output: Asked) -> tuple[int, int]:
+    def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """How many labels of an example are seen where such a thing is, and of how many that is known."""
         if not self.pointed(example) or not isinstance(example.picture, Drawn) or not example.labels:
             return 0, 0
@@ -146,11 +146,11 @@ class Classifier(Seeing):
             found += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
         return found, len(example.labels)
 
-    def shown(self, example: Pictured, output: Asked) -> Shown:
+    def shown(self, example: ImageExample, output: Asked) -> Shown:
         """Each label over the picture, the likeliest first."""
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
-        picture = shown(self.codec.seen(example), self.codec.stride)
+        picture = shown(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
         looks = {
             name: Glance("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])
@@ -167,7 +167,7 @@ class Classifier(Seeing):
         return Choice(query, self.codec.labels[label], logs[label], others)
 
 
-def answer(model: nn.Module, batch: PictureBatch, weights: bool = False) -> Any:
+def answer(model: nn.Module, batch: ImageBatch, weights: bool = False) -> Any:
     """What a model makes of the pictures of a batch, or of its clips."""
     if batch.frames is None:
         return model(batch.source, weights=weights)
@@ -188,7 +188,7 @@ def _rows(weights: Float[Tensor, "heads queries places"], labels: int) -> Float[
     return weights if weights.shape[1] == labels else weights.expand(-1, labels, -1)
 
 
-def wanted(batch: PictureBatch, labels: int) -> Bool[Tensor, "batch labels"]:
+def wanted(batch: ImageBatch, labels: int) -> Bool[Tensor, "batch labels"]:
     """Which labels hold for each picture."""
     given = labelled(batch)
     held = torch.zeros(given.data.shape[0], labels + 1, dtype=torch.bool, device=given.data.device)
@@ -196,7 +196,7 @@ def wanted(batch: PictureBatch, labels: int) -> Bool[Tensor, "batch labels"]:
     return held[:, :labels]
 
 
-def labelled(batch: PictureBatch) -> Padded:
+def labelled(batch: ImageBatch) -> Padded:
     """The labels of a batch that has some."""
     if batch.labels is None:
         raise ValueError("a batch needs labels to learn or to be judged by, and this one has only pictures")

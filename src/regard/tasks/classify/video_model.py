@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.attention.types import Attended, Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.encoders import find_summary
 from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
 from regard.models.encoders.transformer import Layer
 from regard.models.layers.learned_queries import LearnedQueries
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, collect_weights
+from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, collect_weights
 
 
 class Frames(nn.Module):
@@ -31,7 +31,7 @@ class Frames(nn.Module):
 
     def __init__(
         self,
-        encoder: PictureEncoder,
+        encoder: ImageEncoder,
         labels: int,
         size: int | None = None,
         *,
@@ -54,7 +54,7 @@ class Frames(nn.Module):
         self.time = LearnedQueries(1, size, size, time)
         self.output = nn.Linear(size, labels)
 
-    def forward(self, pictures: Pictures, frames: Bool[Tensor, "batch frames"], *, weights: bool = False) -> Answer:
+    def forward(self, pictures: Images, frames: Bool[Tensor, "batch frames"], *, weights: bool = False) -> Answer:
         """`pictures` holds batch · frames pictures, clip after clip; `frames` is True where a clip has a frame."""
         batch, count = frames.shape
         if pictures.data.shape[0] != batch * count:
@@ -75,7 +75,7 @@ class Frames(nn.Module):
         shown = apart * frames[:, None, :, None]
         return Answer(logits, collect_weights({"space.attention": space._replace(weights=shown), "time.attention": time}))
 
-    def watch(self, pictures: Pictures, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
+    def watch(self, pictures: Images, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
         """Each frame in one vector, and where it was looked at."""
         encoded = self.encoder(pictures)
         where = encode_coordinates(compute_centres(pictures, encoded, self.encoder.stride), self.waves).to(

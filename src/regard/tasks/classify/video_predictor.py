@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.tasks.classify.synthetic_video import Moving
@@ -24,28 +24,30 @@ class Watcher(Classifier):
 
     says = "clips whose largest weight lies on a frame that shows the motion, in per cent"
 
-    def where(self, example: Pictured, row: int, output: Asked, labels: Sequence[int]) -> Where:
+    def where(self, example: ImageExample, row: int, output: Asked, labels: Sequence[int]) -> Where:
         """Which frames were looked at."""
-        weights = self.looked(output, row, labels)[:, : len(self.codec.seen(example))]  # a shorter clip has empty frames
+        weights = self.looked(output, row, labels)[
+            :, : len(self.codec.read_image(example))
+        ]  # a shorter clip has empty frames
         return Where(frames(weights.shape[1]), [self.codec.labels[label] for label in labels], weights)
 
     def looked(self, output: Asked, row: int, labels: Sequence[int]) -> Float[Tensor, "labels frames"]:
         """Which frames were looked at, the mean of the heads: the same for all labels."""
         return output.weights[TIME][row].float().mean(0).cpu().expand(len(labels), -1)
 
-    def pointed(self, example: Pictured) -> bool:
+    def pointed(self, example: ImageExample) -> bool:
         """Whether it is known which frames show what happens."""
         return isinstance(example.picture, Moving)
 
-    def hits(self, example: Pictured, row: int, output: Asked) -> tuple[int, int]:
+    def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """Whether the frame that is looked at most shows the motion, where that is known."""
         if not isinstance(example.picture, Moving):
             return 0, 0
         return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
 
-    def shown(self, example: Pictured, output: Asked) -> Shown:
+    def shown(self, example: ImageExample, output: Asked) -> Shown:
         """Frames on one sheet: where each was looked at, how much each counted, and the two multiplied."""
-        clip, stride = self.codec.seen(example), self.codec.stride
+        clip, stride = self.codec.read_image(example), self.codec.stride
         space, time = (output.weights[name][0].float().cpu() for name in (SPACE, TIME))
         grid = (-(-clip.shape[2] // stride), -(-clip.shape[3] // stride))
         own = torch.diag_embed(space.mT).permute(0, 2, 3, 1)  # heads frames frames places: of its own frame each has some

@@ -12,9 +12,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import DetectData
-from regard.data.image.preprocess import Sight, checked, usual
+from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present, size
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.unknown_label import refuse
 from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, Report
@@ -29,7 +29,7 @@ FORMS = ("xyxy", "xywh", "cxcywh")
 
 
 @dataclass(frozen=True)
-class ObjectCodec(Sight):
+class ObjectCodec(ImageCodec):
     """How pictures are read, what may be on them, and what the numbers of a box are in a table."""
 
     kind: ClassVar[str] = KIND
@@ -51,9 +51,9 @@ class ObjectCodec(Sight):
         """The same, for boxes in the form of other data."""
         return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_format})
 
-    def encode(self, given: Annotated) -> Pictured:
+    def encode(self, given: Annotated) -> ImageExample:
         """One picture."""
-        example: Pictured = self.encode_all([given]).examples[0]
+        example: ImageExample = self.encode_all([given]).examples[0]
         return example
 
     def encode_all(self, given: Iterable[Annotated], drawn: Sequence[Drawn] | None = None) -> Corpus:
@@ -65,7 +65,7 @@ class ObjectCodec(Sight):
         pictures: Sequence[Path | Drawn] = [place(each.record) for each in given] if drawn is None else drawn
         numbers = self._known(given)
         examples = [
-            Pictured(picture, record=each.record, labels=labels, boxes=box)
+            ImageExample(picture, record=each.record, labels=labels, boxes=box)
             for picture, each, labels, box in zip(pictures, given, numbers, boxes, strict=True)
         ]
         return Corpus(examples, Report(len(given), len(examples), 0, 0, 0, 0.0))
@@ -77,14 +77,14 @@ class ObjectCodec(Sight):
         refuse(strange, "labels", self.labels)
         return [None if each.labels is None else [numbers[one] for one in each.labels] for each in given]
 
-    def extent(self, example: Pictured) -> tuple[int, int]:
+    def extent(self, example: ImageExample) -> tuple[int, int]:
         """Height and width of a picture as it is, before it is made smaller."""
         if isinstance(example.picture, (str, Path)):
             return size(example.picture)
         picture = example.picture if isinstance(example.picture, Tensor) else example.picture()
         return picture.shape[-2], picture.shape[-1]
 
-    def pixels(self, example: Pictured, edges: Float[Tensor, "boxes 4"]) -> list[Box]:
+    def pixels(self, example: ImageExample, edges: Float[Tensor, "boxes 4"]) -> list[Box]:
         """Boxes from left, top, right and bottom in shares to pixels of the picture as it is, within it."""
         height, width = self.extent(example)
         found = edges.double().cpu().clamp(0, 1) * torch.tensor([width, height, width, height])

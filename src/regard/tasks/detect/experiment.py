@@ -13,7 +13,7 @@ from torch import nn
 from regard.alignment.heads import Head
 from regard.config import DetectData, DetectModel, ImageDropout
 from regard.data.image.reading import present
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
@@ -79,7 +79,7 @@ def seen(given: Sequence[Annotated]) -> list[str]:
     return pictures([each.record for each in given])
 
 
-def enough(examples: Sequence[Pictured], queries: int) -> None:
+def enough(examples: Sequence[ImageExample], queries: int) -> None:
     """Raise where a picture has more things than queries can find."""
     for each in examples:
         if each.labels is not None and len(each.labels) > queries:
@@ -91,7 +91,7 @@ def enough(examples: Sequence[Pictured], queries: int) -> None:
 
 def costs(loss: SetLoss, labels: int, groups: int, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
     """What is found on a batch costs, and what is left of noise."""
-    assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
+    assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"
     objects = things(batch)
     given = add_noise(objects, labels, groups) if groups and objects.keep.shape[1] else None
     return loss(model(batch.source, noised=given), objects)

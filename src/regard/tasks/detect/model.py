@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended, Encoded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.detections import MIN_SIZE, Detections, NoisedObjects
 from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
 from regard.models.layers.transformer import Sublayers
-from regard.models.readout import NO_WEIGHTS, PictureEncoder, Weights, collect_weights
+from regard.models.readout import NO_WEIGHTS, ImageEncoder, Weights, collect_weights
 from regard.tasks.detect.layers import Anchored, Sets
 
 RARE = 0.01
@@ -97,7 +97,7 @@ class Detector(nn.Module):
 
     def __init__(
         self,
-        encoder: PictureEncoder,
+        encoder: ImageEncoder,
         classes: int,
         size: int = 256,
         *,
@@ -126,7 +126,7 @@ class Detector(nn.Module):
         self.norm = made.last()
         self.heads = nn.ModuleList(Head(size, classes) for _ in range(layers))
 
-    def forward(self, pictures: Pictures, *, noised: NoisedObjects | None = None, weights: bool = False) -> Detected:
+    def forward(self, pictures: Images, *, noised: NoisedObjects | None = None, weights: bool = False) -> Detected:
         encoded = self.encoder(pictures)
         data = self.project(encoded.data)
         where = compute_centres(pictures, encoded, self.encoder.stride)

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.errors import DataError
 from regard.inference.image_predictor import Glance, Seeing, Shown
@@ -43,7 +43,7 @@ class Detector(Seeing):
         found: Annotated = self.task.prepare(Annotated(Record(text, None, f"input:{number}")))
         return found
 
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Detected:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Detected:
         """Classes and boxes, and where was looked."""
         found: Detected = self.model(batch.source, weights=weights)
         return found
@@ -52,7 +52,7 @@ class Detector(Seeing):
         """Classes and boxes of the last layer."""
         return torch.cat((output.logits[-1].float(), output.boxes[-1].float()), dim=-1)
 
-    def told(self, examples: Sequence[Pictured], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
+    def told(self, examples: Sequence[ImageExample], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
         """Every thing as "label left top right bottom score", the surest first."""
         rows = []
         for row, (example, found) in enumerate(zip(examples, detections(output, 0.0), strict=True)):
@@ -63,7 +63,7 @@ class Detector(Seeing):
             rows.append([self.answer(example, row, each, output, align) for each in answers])
         return rows
 
-    def answer(self, example: Pictured, row: int, found: Detections, output: Detected, align: bool) -> Prediction:
+    def answer(self, example: ImageExample, row: int, found: Detections, output: Detected, align: bool) -> Prediction:
         """What is said of things that were found."""
         names = [self.codec.labels[label] for label in found.labels.tolist()]
         boxes = self.codec.pixels(example, to_corners(found.boxes))
@@ -78,7 +78,7 @@ class Detector(Seeing):
         pieces, grid = self.codec.pieces(example), self.codec.grid(example) if align else None
         return Prediction("; ".join(said), score, pieces, names, weights, links, grid, boxes, scores)
 
-    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
         """The loss of a thing, and average precision over all labels, at one overlap and at ten."""
         return figures(*self.scored(examples))
 
@@ -94,7 +94,7 @@ class Detector(Seeing):
                     )
         return found
 
-    def scored(self, examples: Sequence[Pictured]) -> tuple[Rows, list[RankedDetections]]:
+    def scored(self, examples: Sequence[ImageExample]) -> tuple[Rows, list[RankedDetections]]:
         """Of each picture the number of its things and what they cost, and of each label what was found."""
         found, there, rows = list[Detections](), list[Objects](), list[list[float]]()
         for _, batch in self.batches(examples):
@@ -109,13 +109,13 @@ class Detector(Seeing):
         every = [rank_detections(found, there, number, COCO_THRESHOLDS) for number in range(len(self.codec.labels))]
         return np.array(rows, dtype=np.float64), every
 
-    def shown(self, example: Pictured, output: Detected) -> Shown:
+    def shown(self, example: ImageExample, output: Detected) -> Shown:
         """Each thing that was found over the picture with their boxes; the surest one where it is sure of none."""
         [found] = detections(output, 0.0)
         found = picked(found, max(1, int((found.scores >= SURE).sum())))
         labels = [self.codec.labels[label] for label in found.labels.tolist()]
         names = [f"{label} {score:.2f}" for label, score in zip(labels, found.scores.tolist(), strict=True)]
-        picture = framed(self.codec.seen(example), to_corners(found.boxes), found.labels)
+        picture = framed(self.codec.read_image(example), to_corners(found.boxes), found.labels)
         axes: dict[str, Axis] = {"things": Text.of(names), "picture": shown(picture, self.codec.stride)}
         keep = output.proposals.keep[0]
         looks = {
@@ -154,7 +154,7 @@ def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
     return [each._replace(right=each.right[:1]) for each in every]
 
 
-def things(batch: PictureBatch) -> ObjectBatch:
+def things(batch: ImageBatch) -> ObjectBatch:
     """What is on the pictures of a batch of which that is known."""
     if batch.labels is None or batch.boxes is None:
         raise ValueError("a batch needs labels and boxes to learn or to be judged by, and this one has only pictures")

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regard.data.image.codec import Drawn, PictureCodec
+from regard.data.image.codec import Drawn, ImageTextCodec
 from regard.data.image.reading import place
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.text.codec import Corpus, OverLong
 
 
 @dataclass(frozen=True)
-class PairCodec(PictureCodec):
+class PairCodec(ImageTextCodec):
     """As for captions; each example has two labels, the number of its picture and that of its text.
 
     A picture that is there with several texts has one number, and so has a text of several pictures: those pairs belong
@@ -54,7 +54,7 @@ class PairCodec(PictureCodec):
         return len(tokens) < self.max_target_length and any(token != UNK for token in tokens)
 
 
-def pairs(examples: Sequence[Pictured]) -> list[tuple[int, int]]:
+def pairs(examples: Sequence[ImageExample]) -> list[tuple[int, int]]:
     """The numbers of the picture and the text of each example."""
     found = []
     for each in examples:

@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.encoders import find_summary
 from regard.models.layers.learned_queries import LearnedQueries
-from regard.models.readout import NO_WEIGHTS, PictureEncoder, Weights, collect_weights
+from regard.models.readout import NO_WEIGHTS, ImageEncoder, Weights, collect_weights
 from regard.models.types import Encoder
 
 HOTTEST = math.log(100.0)
@@ -59,7 +59,7 @@ class Towers(nn.Module):
 
     def __init__(
         self,
-        pictures: PictureEncoder,
+        pictures: ImageEncoder,
         texts: Encoder,
         space: int = 256,
         *,
@@ -78,7 +78,7 @@ class Towers(nn.Module):
         """How much a similarity counts: one over the temperature."""
         return self.heat.clamp_max(HOTTEST).exp()
 
-    def see(self, pictures: Pictures, *, weights: bool = False) -> Embedded:
+    def see(self, pictures: Images, *, weights: bool = False) -> Embedded:
         """Pictures as vectors."""
         encoded = self.pictures(pictures)
         vectors, found = self.picture(encoded, weights)
@@ -90,7 +90,7 @@ class Towers(nn.Module):
         vectors, found = self.text(encoded, weights)
         return Embedded(vectors, encoded, collect_weights({"text.query.attention": found}))
 
-    def forward(self, pictures: Pictures, texts: Padded) -> Float[Tensor, "pictures texts"]:
+    def forward(self, pictures: Images, texts: Padded) -> Float[Tensor, "pictures texts"]:
         """The logits of every picture with every text."""
         return self.compare(self.see(pictures).vectors, self.read(texts).vectors)
 

@@ -19,7 +19,7 @@ from regard.data.batch import Padded
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
-from regard.data.image.types import PictureBatch
+from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
@@ -111,7 +111,7 @@ class Known:
 
 def costs(known: Known, left_out: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
     """What a batch costs: each picture and its text should be nearest, and should fit best when looked at together."""
-    assert isinstance(batch, PictureBatch), "pairs are learned in batches of pictures"
+    assert isinstance(batch, ImageBatch), "pairs are learned in batches of pictures"
     assert isinstance(model, Matching), "pairs are learned by two towers"
     if batch.target is None or batch.labels is None:
         raise ValueError("a batch needs texts to learn from, and this one has only pictures")

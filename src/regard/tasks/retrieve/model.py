@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
-from regard.models.encoders.backbones import PictureEncoder
+from regard.data.image.batch import Images
+from regard.models.encoders.backbones import ImageEncoder
 from regard.models.readout import NO_WEIGHTS, Weights
 from regard.models.types import Encoder
 from regard.tasks.retrieve.dual_encoder import Embedded, Towers
@@ -34,7 +34,7 @@ class Matching(Towers):
 
     def __init__(
         self,
-        pictures: PictureEncoder,
+        pictures: ImageEncoder,
         texts: Encoder,
         space: int = 256,
         *,
@@ -56,6 +56,6 @@ class Matching(Towers):
             looks |= {f"reranking.{name}": each for name, each in closer.weights.items()}
         return Fitted(scores, looks)
 
-    def paired(self, pictures: Pictures, texts: Padded, *, weights: bool = False) -> Fitted:
+    def paired(self, pictures: Images, texts: Padded, *, weights: bool = False) -> Fitted:
         """Pairs from their beginning: each picture with its text."""
         return self.fit(self.see(pictures, weights=weights), self.read(texts, weights=weights), weights=weights)

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.data import table
 from regard.data.axis import Axis, Text
 from regard.data.image.reading import missing, place, size
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
@@ -40,7 +40,7 @@ VECTOR = "vector"
 class Hit(NamedTuple):
     """A picture and a text, of which one was asked and the other found, and how well they fit."""
 
-    pair: Pictured
+    pair: ImageExample
     score: float
     text: str
     """What was found: a text, or the path of a picture."""
@@ -159,7 +159,9 @@ class Retriever(Seeing):
             for few in hits
         ]
 
-    def weighed(self, pictures: Sequence[str], texts: Sequence[str], both: Sequence[Pair]) -> list[tuple[Pictured, float]]:
+    def weighed(
+        self, pictures: Sequence[str], texts: Sequence[str], both: Sequence[Pair]
+    ) -> list[tuple[ImageExample, float]]:
         """Pairs, by the numbers of a picture and a text, and how well each fits."""
         records = [Record(each, None, f"index:{number}") for number, each in enumerate(pictures, 1)]
         if gone := missing(records):
@@ -186,25 +188,25 @@ class Retriever(Seeing):
             answers |= {each: answer for each, [answer] in zip(places, told, strict=True)}
         return [answers[n]._replace(text=hit.text, score=hit.score) for n, hit in enumerate(hits)]
 
-    def encoded(self, inputs: Sequence[str]) -> list[Pictured]:
+    def encoded(self, inputs: Sequence[str]) -> list[ImageExample]:
         """Each input with the best that it finds: what a trace shows."""
-        pairs: list[Pictured] = [Pictured(text) for text in inputs]
+        pairs: list[ImageExample] = [ImageExample(text) for text in inputs]
         for number, hits in self.hits(inputs, 1):
             if isinstance(hits, UndistributedError):
                 raise UndistributedError(f"input:{number + 1}: {hits}")
             pairs[number] = hits[0].pair
         return pairs
 
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
         """How well pairs fit, and where was looked."""
         assert batch.target is not None, "what is asked together with what was found is a pair"
         return self.model.paired(batch.source, batch.target, weights=weights)
 
-    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+    def told(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """What each word of a text looked at on its picture; without a closer look, what the picture's tower looked at."""
         return [[self.looked(example, row, output)] for row, example in enumerate(examples)]
 
-    def looked(self, example: Pictured, row: int, output: Any) -> Prediction:
+    def looked(self, example: ImageExample, row: int, output: Any) -> Prediction:
         """One pair."""
         places, words = self.sides(example)
         across = [name for name in output.weights if name.startswith("reranking.")]
@@ -215,7 +217,7 @@ class Retriever(Seeing):
         score = float(output.scores[row])
         return Prediction(str(example.picture), score, places, words, weights, links, self.codec.grid(example))
 
-    def sides(self, example: Pictured) -> tuple[list[str], list[str]]:
+    def sides(self, example: ImageExample) -> tuple[list[str], list[str]]:
         """The places of a picture, and the pieces of a text."""
         return self.codec.pieces(example), self.codec.target_pieces(example.target or [])
 
@@ -230,7 +232,7 @@ class Retriever(Seeing):
         finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
         return {place: unscored() for place, whole in enumerate(finite) if not whole}
 
-    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
         """How far up texts find their pictures, and pictures their texts, among all that there are."""
         both = pairs(examples)
         pictures = {picture: example for (picture, _), example in zip(both, examples, strict=True)}
@@ -253,9 +255,9 @@ class Retriever(Seeing):
         closer[tuple(wanted.mT)] = fits(self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches)
         return arranged(logits, closer, looked[0]), arranged(logits.mT, closer.mT, looked[1])
 
-    def shown(self, example: Pictured, output: Any) -> Shown:
+    def shown(self, example: ImageExample, output: Any) -> Shown:
         """Each word over the picture, and what the towers looked at."""
-        picture = shown(self.codec.seen(example), self.codec.stride)
+        picture = shown(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"text": Words(self.codec).answered(example.target or []), "picture": picture}
         axes[VECTOR] = Text.of([VECTOR])
         ways = {"picture": (VECTOR, "picture"), "text": (VECTOR, "text"), "reranking": ("text", "picture")}

@@ -9,21 +9,21 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.batch import pad
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.tasks.retrieve.dual_encoder import Embedded
 from regard.tasks.retrieve.model import Matching
 from regard.tree import select
 
 TOGETHER = 256
 """How many texts are read, and how many pairs looked at, at a time."""
-Batches = Callable[[Sequence[Pictured]], Iterator[Any]]
+Batches = Callable[[Sequence[ImageExample]], Iterator[Any]]
 """Cuts pictures into batches, each with the places of its pictures."""
 Pair = tuple[int, int]
 """The numbers of a picture and of a text."""
 
 
 @torch.no_grad()
-def seen(model: Matching, pictures: Sequence[Pictured], batches: Batches) -> Float[Tensor, "pictures space"]:
+def seen(model: Matching, pictures: Sequence[ImageExample], batches: Batches) -> Float[Tensor, "pictures space"]:
     """Pictures as vectors, in their order."""
     vectors = torch.zeros(len(pictures), model.space)
     for places, batch in batches(pictures):
@@ -49,7 +49,7 @@ def embedded(model: Matching, texts: Sequence[list[int]]) -> Embedded:
 
 @torch.no_grad()
 def fits(
-    model: Matching, pictures: Sequence[Pictured], texts: Sequence[list[int]], pairs: Sequence[Pair], batches: Batches
+    model: Matching, pictures: Sequence[ImageExample], texts: Sequence[list[int]], pairs: Sequence[Pair], batches: Batches
 ) -> Float[Tensor, " pairs"]:
     """How well each pair fits. A picture is read once for all of its pairs, and no more than a batch of maps is kept."""
     scores, of_picture = torch.zeros(len(pairs)), defaultdict[int, list[int]](list)

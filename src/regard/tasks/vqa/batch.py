@@ -7,7 +7,7 @@ import torch
 
 from regard.data.batch import Padded, pad
 from regard.data.image.loader import Loader
-from regard.data.image.types import Part, PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample, Part
 from regard.data.special_tokens import PAD
 
 MOST = 64
@@ -17,7 +17,7 @@ MOST = 64
 class Group(NamedTuple):
     """Examples that ask about one picture, their numbers among all, and the place of the first of them."""
 
-    asked: tuple[Pictured, ...]
+    asked: tuple[ImageExample, ...]
     numbers: tuple[int, ...]
     where: str | None
 
@@ -32,7 +32,7 @@ class Shared:
     def __init__(self, loader: Loader):
         self.loader = loader
 
-    def batch(self, step: int) -> PictureBatch:
+    def batch(self, step: int) -> ImageBatch:
         """The batch of one step, counted from 0 over all epochs."""
         return _asked(self.loader.batch(step))
 
@@ -50,7 +50,7 @@ class Shared:
         self.loader.close()
 
 
-def grouped(examples: Sequence[Pictured], first: Sequence[int], most: int = MOST) -> list[Pictured]:
+def grouped(examples: Sequence[ImageExample], first: Sequence[int], most: int = MOST) -> list[ImageExample]:
     """An example for each picture, with a Group for its record; `first` is, of each, the first that has the same one."""
     groups: dict[int, list[int]] = {}
     for number, same in enumerate(first):
@@ -59,12 +59,12 @@ def grouped(examples: Sequence[Pictured], first: Sequence[int], most: int = MOST
     return [_group(examples, tuple(part)) for part in parts]
 
 
-def _group(examples: Sequence[Pictured], numbers: tuple[int, ...]) -> Pictured:
+def _group(examples: Sequence[ImageExample], numbers: tuple[int, ...]) -> ImageExample:
     asked = tuple(examples[number] for number in numbers)
-    return Pictured(asked[0].picture, record=Group(asked, numbers, getattr(asked[0].record, "where", None)))
+    return ImageExample(asked[0].picture, record=Group(asked, numbers, getattr(asked[0].record, "where", None)))
 
 
-def _asked(found: PictureBatch) -> PictureBatch:
+def _asked(found: ImageBatch) -> ImageBatch:
     """A batch of groups as one of questions."""
     rows = [(row, each) for row, group in enumerate(found.records) for each in group.asked]
     return found._replace(

@@ -12,10 +12,10 @@ from torch import Tensor
 from regard.config import VqaData, quoted
 from regard.data import tokenizers
 from regard.data.image.augment import Change
-from regard.data.image.cache import Gallery, shared
-from regard.data.image.preprocess import Sight, checked, usual
+from regard.data.image.cache import ImageCache, shared
+from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.image.unknown_label import refuse
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
@@ -31,7 +31,7 @@ KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "max_question_leng
 
 
 @dataclass(frozen=True)
-class AskedCodec(Sight):
+class AskedCodec(ImageCodec):
     """How pictures are read, a tokeniser for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
@@ -74,9 +74,9 @@ class AskedCodec(Sight):
         """The most tokens of a question, EOS among them."""
         return self.max_question_length
 
-    def encode(self, record: Inquiry) -> Pictured:
+    def encode(self, record: Inquiry) -> ImageExample:
         """One record; it is never dropped, and a question that is too long is cut."""
-        example: Pictured = self.encode_all([record], over_long="truncate").examples[0]
+        example: ImageExample = self.encode_all([record], over_long="truncate").examples[0]
         return example
 
     def encode_all(
@@ -94,7 +94,7 @@ class AskedCodec(Sight):
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
         self._known(records, numbers)
-        examples: list[Pictured] = []
+        examples: list[ImageExample] = []
         cut = 0
         for record, picture, tokens in zip(records, pictures, self._tokens(records), strict=True):
             long = len(tokens) >= self.max_question_length
@@ -103,20 +103,20 @@ class AskedCodec(Sight):
             cut += long
             held = None if record.target is None else [numbers[record.target.strip()]]
             asked = [*tokens[: self.max_question_length - 1], EOS]
-            examples.append(Pictured(picture, record=record, labels=held, question=asked))
+            examples.append(ImageExample(picture, record=record, labels=held, question=asked))
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut, 0, dropped, unknown(examples)))
 
-    def training(self, gallery: Gallery, budget: int, seed: int, change: Change | None) -> Shared:  # type: ignore[override]
+    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> Shared:  # type: ignore[override]
         """Batches to train with: pictures that change at random, each with all of its questions."""
-        ones = self.gallery(grouped(gallery.examples, gallery.first))
-        return Shared(super().training(ones, budget, seed, change))
+        ones = self.cache_images(grouped(cache.examples, cache.first))
+        return Shared(super().train_loader(ones, budget, seed, change))
 
-    def loader(self, examples: Sequence[Pictured], budget: int) -> Shared:  # type: ignore[override]
+    def loader(self, examples: Sequence[ImageExample], budget: int) -> Shared:  # type: ignore[override]
         """Batches to evaluate with: pictures of at most so many pixels, each with all of its questions."""
         return Shared(super().loader(grouped(examples, shared(examples)), budget))
 
-    def words(self, example: Pictured) -> list[Piece]:
+    def words(self, example: ImageExample) -> list[Piece]:
         """What each token of a question covers of its text; the end covers nothing, and shows its name."""
         text = self.prepare(example.record.question)
         return [*self.question.pieces(text)[: self.max_question_length - 1], Piece(NAMES[EOS], len(text), len(text))]
@@ -167,7 +167,7 @@ class AskedCodec(Sight):
         refuse(strange, "answers", self.answers)
 
 
-def unknown(examples: Sequence[Pictured]) -> float:
+def unknown(examples: Sequence[ImageExample]) -> float:
     """The share of UNK among the tokens of questions, EOS aside."""
     asked = [example.question or [EOS] for example in examples]
     return sum(each.count(UNK) for each in asked) / max(1, sum(len(each) - 1 for each in asked))

@@ -14,7 +14,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout, VqaData, VqaModel
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
-from regard.data.image.types import PictureBatch
+from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
@@ -102,7 +102,7 @@ def draw(task: Task, config: AskConfig) -> tuple[list[Drawn], list[Drawn]]:
 
 def costs(smoothing: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
     """What the answers to a batch cost."""
-    assert isinstance(batch, PictureBatch), "pictures come in batches of pictures"
+    assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"
     logits = model(batch.source, batch.question, about=batch.about).logits
     return one_label(logits, labelled(batch).data[:, 0], smoothing)
 

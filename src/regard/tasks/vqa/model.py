@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from regard.attention.types import Attended, Encoded
 from regard.data.batch import Padded
-from regard.data.image.batch import Pictures
+from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.encoders import find_summary
 from regard.models.encoders.coordinates2d import compute_centres, encode_coordinates
-from regard.models.readout import NO_WEIGHTS, Answer, PictureEncoder, call_attention, collect_weights, require_attention
+from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, call_attention, collect_weights, require_attention
 from regard.models.types import Encoder
 from regard.tree import select
 
@@ -64,7 +64,7 @@ class Stacked(nn.Module):
 
     def __init__(
         self,
-        picture: PictureEncoder,
+        picture: ImageEncoder,
         question: Encoder,
         answers: int,
         size: int = 256,
@@ -91,7 +91,7 @@ class Stacked(nn.Module):
 
     def forward(
         self,
-        pictures: Pictures,
+        pictures: Images,
         questions: Padded,
         *,
         about: Int[Tensor, " questions"] | None = None,
@@ -108,7 +108,7 @@ class Stacked(nn.Module):
         both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
         return Answer(self.output(self.drop(both)), collect_weights(looks) if weights else NO_WEIGHTS)
 
-    def regions(self, pictures: Pictures) -> Encoded:
+    def regions(self, pictures: Images) -> Encoded:
         """The places of the map, each with where it stands."""
         encoded = self.picture(pictures)
         where = encode_coordinates(compute_centres(pictures, encoded, self.picture.stride), self.size).to(encoded.data.dtype)

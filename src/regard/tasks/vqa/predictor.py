@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
-from regard.data.image.types import PictureBatch, Pictured
+from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.losses.labels import compute_credit
@@ -37,17 +37,17 @@ class Answerer(Seeing):
         found: Inquiry = self.task.prepare(typed(text, number))
         return found
 
-    def ask(self, batch: PictureBatch, weights: bool = False) -> Any:
+    def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
         """Logits, and where was looked."""
         return self.model(batch.source, batch.question, about=batch.about, weights=weights)
 
-    def told(self, examples: Sequence[Pictured], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+    def told(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """The likeliest answers."""
         chances = output.logits.float().log_softmax(-1).cpu()
         return [self.answers(example, row, chances[row], output, best, align) for row, example in enumerate(examples)]
 
     def answers(
-        self, example: Pictured, row: int, chances: Float[Tensor, " answers"], output: Any, best: int, align: bool
+        self, example: ImageExample, row: int, chances: Float[Tensor, " answers"], output: Any, best: int, align: bool
     ) -> list[Prediction]:
         """What is said of one question."""
         pieces = self.codec.pieces(example)
@@ -61,7 +61,7 @@ class Answerer(Seeing):
             for number, name in zip(order, names, strict=True)
         ]
 
-    def judge(self, examples: Sequence[Pictured], *, beam: int | None = None) -> Figures:
+    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
         """The loss of a question, how many are answered right and, where pictures were drawn, looked for in the right place.
 
         A question that is too long to be read is not answered.
@@ -83,7 +83,7 @@ class Answerer(Seeing):
             name: Measurement(score(table.sum(0)), *bootstrap(table, score), said) for name, (score, said) in scores.items()
         }
 
-    def scored(self, examples: Sequence[Pictured], batch: PictureBatch) -> list[list[float]]:
+    def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
         drawn = [each.picture if isinstance(each.picture, Drawn) else None for each in examples]
         output = self.asked(batch, weights=any(drawn))
@@ -96,9 +96,9 @@ class Answerer(Seeing):
             for row in range(len(examples))
         ]
 
-    def shown(self, example: Pictured, output: Any) -> Shown:
+    def shown(self, example: ImageExample, output: Any) -> Shown:
         """Each look over the words of the question, and over the picture."""
-        picture, words = shown(self.codec.seen(example), self.codec.stride), self.codec.words(example)
+        picture, words = shown(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
         text, end = self.codec.prepare(example.record.question), len(words) - 1
         spans = tuple((piece.start, piece.end) if piece.start < piece.end else None for piece in words)
         chances = output.logits[0].float().log_softmax(-1).cpu()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.viewer.record import Recorder, record
 from regard.viewer.source import ITSELF
 from regard.viewer.trace import Example, Graph, Look, Trace
@@ -40,7 +40,7 @@ def trace(seeing: "Seeing", inputs: Sequence[str]) -> Trace:
     return Trace(seeing.name, tuple(found), graph, notes=tuple(notes))
 
 
-def described(rec: Recorder | None, shown: "Shown", encoded: Pictured) -> Example:
+def described(rec: Recorder | None, shown: "Shown", encoded: ImageExample) -> Example:
     """One example: what the model says of where it looked, behind what attentions inside its encoder were heard to do."""
     looks = [
         Look(name, glance.query, glance.key, glance.weights.float().cpu().numpy().astype(np.float32), layer, source=ITSELF)

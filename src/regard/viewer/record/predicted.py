@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.config import Search
 from regard.data.batch import shifted
-from regard.data.image.types import Pictured
+from regard.data.image.types import ImageExample
 from regard.data.table import Record
 from regard.data.text.codec import Example as Read
 from regard.decoding.attention_weights import is_cross_attention
@@ -30,7 +30,7 @@ from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
 if TYPE_CHECKING:
     from regard.inference.predictor import Trained
 
-Encoded = Read | Pictured
+Encoded = Read | ImageExample
 CANDIDATES = 8
 """How many tokens are shown that could have been written at a step."""
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.data.axis import Image, Text
-from regard.data.image.codec import PictureCodec
-from regard.data.image.types import Pictured
+from regard.data.image.codec import ImageTextCodec
+from regard.data.image.types import ImageExample
 from regard.data.special_tokens import BOS, NAMES
 from regard.data.text.codec import Example, TextCodec
 from regard.data.tokenizers import Tokeniser
@@ -48,15 +48,15 @@ class Spelling:
 class Words:
     """The axes of a codec's sources and targets."""
 
-    def __init__(self, codec: TextCodec | PictureCodec):
+    def __init__(self, codec: TextCodec | ImageTextCodec):
         self.codec: Any = codec
         self.target = Spelling(codec.target)
-        self.source = None if isinstance(codec, PictureCodec) else Spelling(codec.source)
+        self.source = None if isinstance(codec, ImageTextCodec) else Spelling(codec.source)
 
-    def read(self, example: Example | Pictured) -> Text | Image:
+    def read(self, example: Example | ImageExample) -> Text | Image:
         """The tokens of a source, and what they cover of it; or a picture, and the places of its map."""
-        if self.source is None or isinstance(example, Pictured):
-            return shown(self.codec.seen(example), self.codec.stride, self.codec.whole)
+        if self.source is None or isinstance(example, ImageExample):
+            return shown(self.codec.read_image(example), self.codec.stride, self.codec.whole)
         text = self.codec.prepare(example.record.source)
         covered = [real(piece.start, piece.end) for piece in self.codec.source_pieces(example.record)]
         return self.source.axis(example.source, text, covered)

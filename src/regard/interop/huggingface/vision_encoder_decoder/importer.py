@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import tasks
 from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTextModel
-from regard.data.image.codec import PictureCodec
+from regard.data.image.codec import ImageTextCodec
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface.run_directory import packed, searched
@@ -40,10 +40,10 @@ def files(folder: Path, task: str = "caption", first: str | None = None) -> dict
     return packed(task, config, codec, found, str(folder))
 
 
-def codec_of(told: PictureSettings, folder: Path) -> PictureCodec:
+def codec_of(told: PictureSettings, folder: Path) -> ImageTextCodec:
     """How pictures are read, and the tokens of what is written of them."""
     (height, width), longest = told.box, told.positions
-    return PictureCodec(
+    return ImageTextCodec(
         tokens_of(told, folder),
         max_target_length=longest,
         over_long="truncate",
@@ -59,7 +59,7 @@ def codec_of(told: PictureSettings, folder: Path) -> PictureCodec:
 
 
 def described(
-    told: PictureSettings, codec: PictureCodec, usual: PictureConfig, tie: bool, first: str | None = None
+    told: PictureSettings, codec: ImageTextCodec, usual: PictureConfig, tie: bool, first: str | None = None
 ) -> PictureConfig:
     """The config of a task whose network is this one."""
     (height, width), longest = told.box, told.positions
@@ -78,7 +78,7 @@ def described(
     return replace(usual, data=data, model=model, dropout=ImageDropout(), search=search)
 
 
-def weights(told: PictureSettings, codec: PictureCodec, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def weights(told: PictureSettings, codec: ImageTextCodec, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Their parameters by our names."""
     tokens = codec.target
     assert isinstance(tokens, Pretrained), "codec_of makes it"
