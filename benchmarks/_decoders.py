@@ -16,9 +16,9 @@ import torch
 from regard.data.batch import Padded
 from regard.data.special_tokens import BOS, EOS, PAD
 from regard.decoding import beam as reference
-from regard.decoding.engines.beam import beam as native
 from regard.decoding.engines.cpp.select import is_usable
-from regard.decoding.engines.cpu.encoder import encode
+from regard.decoding.engines.eager.beam import beam as native
+from regard.decoding.engines.eager.encoder import encode
 from regard.decoding.engines.select import select_engine
 from regard.errors import RefusedError
 from regard.inference.predictor import Trained

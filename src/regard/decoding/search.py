@@ -11,8 +11,8 @@ import torch
 from regard.config import Search
 from regard.decoding.beam import beam
 from regard.decoding.constraints.state import Guard
-from regard.decoding.engines.beam import beam as native
 from regard.decoding.engines.cuda.select import select_gpu_search
+from regard.decoding.engines.eager.beam import beam as native
 from regard.decoding.engines.select import select_engine
 from regard.decoding.engines.types import Engine
 from regard.decoding.greedy import greedy

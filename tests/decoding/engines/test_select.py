@@ -6,10 +6,10 @@ import torch
 import regard
 from regard.data.batch import pad
 from regard.decoding import beam as reference
-from regard.decoding.engines import eager as as_it_is
 from regard.decoding.engines import select as file
-from regard.decoding.engines.beam import beam
-from regard.decoding.engines.cpu import convolution, recurrent, transformer
+from regard.decoding.engines.eager import convolution, recurrent, transformer
+from regard.decoding.engines.eager import modules as as_it_is
+from regard.decoding.engines.eager.beam import beam
 from regard.decoding.engines.select import select_engine
 from regard.errors import ConfigError
 

@@ -2,10 +2,10 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.decoding.engines import eager as as_it_is
 from regard.decoding.engines.cpp import recurrent as machine_recurrent
 from regard.decoding.engines.cpp import transformer as machine_transformer
-from regard.decoding.engines.cpu import recurrent, transformer
+from regard.decoding.engines.eager import modules as as_it_is
+from regard.decoding.engines.eager import recurrent, transformer
 from regard.decoding.engines.types import Engine, SearchEngine, Steps
 
 from ...models.small import KINDS, made

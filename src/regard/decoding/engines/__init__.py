@@ -1,7 +1,10 @@
-"""Decoding engines: fast search and encoding with the same results as the eager reference in `decoding`.
+"""Decoding engines: three implementations of plain search, with equal results, and the selection of one.
 
-decoding/beam.py and greedy.py are the reference, and have every option. For plain search (the best hypotheses alone), this
-is the same search with its bookkeeping in arrays (`beam.py`, `greedy.py`), over a decoder step built from the weights
-(`cpu/`) or over the module itself (`eager.py`). With `compile` the whole search is C++ (`cpp/`); on a GPU it is replayed as
-CUDA graphs (`cuda/`). In int8 the matrices are quantised (`cpu/linear.py`).
+`decoding/beam.py` and `greedy.py` are the reference, which has every option. Plain search (the best hypotheses alone) is
+implemented as well by
+
+- `eager/`: PyTorch on a CPU. Decoder steps are functions of prepared weights, in float32 or int8, or the module's own; the
+  search keeps its bookkeeping in NumPy arrays.
+- `cpp/`: C++ on a CPU, the whole search in one call, compiled on request (`--compile`).
+- `cuda/`: CUDA graphs on a GPU, with Triton kernels for a Transformer.
 """

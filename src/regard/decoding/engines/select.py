@@ -8,9 +8,9 @@ from torch import nn
 
 from regard.attention.types import Memory
 from regard.decoding.engines.cpp.select import find_engine as in_machine_code
-from regard.decoding.engines.cpu import convolution, recurrent, transformer
-from regard.decoding.engines.cpu.attention import has_empty_source
-from regard.decoding.engines.eager import EagerEngine as AsItIs
+from regard.decoding.engines.eager import convolution, recurrent, transformer
+from regard.decoding.engines.eager.attention import has_empty_source
+from regard.decoding.engines.eager.modules import EagerEngine as AsItIs
 from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import find_tensor
 from regard.errors import ConfigError

@@ -1,6 +1,6 @@
 """Interfaces between search and decoding engines."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,6 +9,10 @@ from torch import Tensor
 
 from regard.decoding.hypothesis import Hypothesis
 from regard.tree import Tree
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Array = NDArray[Any]
 
 
 @runtime_checkable
@@ -36,7 +40,7 @@ class Engine(Protocol):
 
 @runtime_checkable
 class SearchEngine(Engine, Protocol):
-    """Engine with a search of its own, equal to `engines.beam`, for sentences with a length limit of 1 or more."""
+    """Engine with a search of its own, equal to `engines.eager.beam`, for sentences with a length limit of 1 or more."""
 
     def search(
         self, memory: Tree, most: NDArray[np.int64], beams: int, best: int, length_penalty: float

@@ -8,7 +8,7 @@ import torch
 from regard.decoding.backpointers import make_empty_hypothesis
 from regard.decoding.beam import BeamOptions, BeamSearch
 from regard.decoding.constraints.state import Guard
-from regard.decoding.engines.beam import ArrayBeamSearch as Native
+from regard.decoding.engines.eager.beam import ArrayBeamSearch as Native
 from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import resolve_limits
 from regard.decoding.search import Searcher
@@ -46,7 +46,7 @@ def stream_decided_tokens(
 
 
 def _stream_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[list[int]]:
-    """Stream `engines.beam`; the consumer of the generator stays out of inference mode."""
+    """Stream `engines.eager.beam`; the consumer of the generator stays out of inference mode."""
     steps, before = search.run(engine, memory, np.zeros(1, np.int64)), 0
     while True:
         with torch.inference_mode():

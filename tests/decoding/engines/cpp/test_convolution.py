@@ -2,8 +2,8 @@ import pytest
 
 from regard.decoding.engines.cpp.convolution import Engine, covers
 
-from ..cpu.test_convolution import OPTIONS, built
-from ..cpu.walked import near, walked
+from ..eager.test_convolution import OPTIONS, built
+from ..eager.walked import near, walked
 
 KINDS = {name: options for name, options in OPTIONS.items() if options.get("join") != "concat"}
 

@@ -5,8 +5,8 @@ from regard.attention.positions.learned import Learned
 from regard.data.batch import pad
 from regard.decoding.engines.cpp.encoder import Engine, build_memory_projection, covers
 
-from ..cpu.test_encoder import FULL, built
-from ..cpu.walked import SOURCE
+from ..eager.test_encoder import FULL, built
+from ..eager.walked import SOURCE
 from .test_transformer import OPTIONS
 
 

@@ -2,17 +2,17 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.decoding.engines.beam import beam
 from regard.decoding.engines.cpp import encoder_cache as file
 from regard.decoding.engines.cpp.encoder_cache import find_encoding
-from regard.decoding.engines.cpu.encoder import encode
+from regard.decoding.engines.eager.beam import beam
+from regard.decoding.engines.eager.encoder import encode
 from regard.decoding.engines.select import select_engine as engine
 from regard.models.seq2seq import Seq2Seq
 from regard.tree import leaves
 
 from ....models.small import KINDS, made
-from ..cpu.test_encoder import FULL, built
-from ..cpu.walked import SOURCE
+from ..eager.test_encoder import FULL, built
+from ..eager.walked import SOURCE
 from .test_transformer import OPTIONS
 
 MODELS = {

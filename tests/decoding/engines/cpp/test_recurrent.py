@@ -3,8 +3,8 @@ import torch
 
 from regard.decoding.engines.cpp.recurrent import Engine, build_cell, covers
 
-from ..cpu.test_recurrent import COVERED, built
-from ..cpu.walked import near, walked
+from ..eager.test_recurrent import COVERED, built
+from ..eager.walked import near, walked
 
 KINDS = {name: options for name, options in COVERED.items() if options.get("cell", "lstm") == "lstm"}
 

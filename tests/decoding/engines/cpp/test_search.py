@@ -12,12 +12,12 @@ from regard.data.batch import pad
 from regard.data.special_tokens import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
-from regard.decoding.engines.beam import beam
 from regard.decoding.engines.cpp import convolution, recurrent, search, transformer
+from regard.decoding.engines.eager.beam import beam
 
-from ..cpu.test_convolution import built as convolutional_model
-from ..cpu.test_recurrent import built as recurrent_model
-from ..cpu.test_transformer import built as transformer_model
+from ..eager.test_convolution import built as convolutional_model
+from ..eager.test_recurrent import built as recurrent_model
+from ..eager.test_transformer import built as transformer_model
 from ..test_select import SOURCE, alike
 
 ENGINES = {"transformer": transformer.Engine, "recurrent": recurrent.Engine, "convolution": convolution.Engine}

@@ -11,8 +11,8 @@ from regard.decoding.engines.cpp.select import find_engine, find_reason, is_usab
 from regard.decoding.engines.select import select_engine as any_engine
 
 from ....models.small import made
-from ..cpu.test_transformer import built
-from ..cpu.walked import SOURCE
+from ..eager.test_transformer import built
+from ..eager.walked import SOURCE
 
 
 @pytest.fixture(autouse=True)

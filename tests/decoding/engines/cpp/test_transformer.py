@@ -3,8 +3,8 @@ import torch
 
 from regard.decoding.engines.cpp.transformer import Engine, covers
 
-from ..cpu.test_transformer import built
-from ..cpu.walked import near, walked
+from ..eager.test_transformer import built
+from ..eager.walked import near, walked
 
 OPTIONS = {
     "pre": {},

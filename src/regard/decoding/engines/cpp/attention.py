@@ -20,7 +20,7 @@ from regard.decoding.engines.cpp.matrices import (
     find_address,
     make_absent_matrix,
 )
-from regard.decoding.engines.cpu import attention as looking
+from regard.decoding.engines.eager import attention as looking
 
 
 class CrossAttention(OwningStructure):

@@ -1,11 +1,10 @@
-"""Convolutional decoder in C++, one call a step; equals `decoding/engines/cpu/convolution.py`."""
+"""Convolutional decoder in C++, one call a step; equals `decoding/engines/eager/convolution.py`."""
 
 import ctypes
 from typing import Any, cast
 
 from torch import nn
 
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
 from regard.decoding.engines.cpp.attention import CrossAttention, Source
 from regard.decoding.engines.cpp.build import load_library
@@ -20,7 +19,8 @@ from regard.decoding.engines.cpp.matrices import (
     make_absent_matrix,
 )
 from regard.decoding.engines.cpp.search import NativeSteps
-from regard.decoding.engines.cpu import convolution
+from regard.decoding.engines.eager import convolution
+from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders import convolution as decoders
@@ -111,5 +111,5 @@ class Engine:
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
     ) -> list[list[Hypothesis]]:
-        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.eager.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

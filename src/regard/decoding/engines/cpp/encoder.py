@@ -1,4 +1,4 @@
-"""Transformer encoder and the keys and values of cross-attention in C++, in two calls; equals `engines/cpu/encoder.py`."""
+"""Transformer encoder and the keys and values of cross-attention in C++, in two calls; equals `engines/eager/encoder.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -16,7 +16,7 @@ from regard.decoding.engines.cpp.matrices import build_linear, make_absent_matri
 from regard.decoding.engines.cpp.ragged import remove_padding
 from regard.decoding.engines.cpp.transformer import build_model, check_plain_stack
 from regard.decoding.engines.cpp.transformer import covers as steps
-from regard.decoding.engines.cpu import encoder as usual
+from regard.decoding.engines.eager import encoder as usual
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer

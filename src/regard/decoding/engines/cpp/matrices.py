@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.decoding.engines.cpp.build import load_library
-from regard.decoding.engines.cpu.linear import PRECISIONS
+from regard.decoding.engines.eager.linear import PRECISIONS
 
 QUADS = 4
 """Number of int8 values that are multiplied at once, as in tile.hpp."""

@@ -1,4 +1,4 @@
-"""LSTM decoder in C++, one call a step; equals `decoding/engines/cpu/recurrent.py`."""
+"""LSTM decoder in C++, one call a step; equals `decoding/engines/eager/recurrent.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -6,7 +6,6 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
 from regard.decoding.engines.cpp.attention import CrossAttention
 from regard.decoding.engines.cpp.build import load_library
@@ -21,7 +20,8 @@ from regard.decoding.engines.cpp.matrices import (
     make_absent_matrix,
 )
 from regard.decoding.engines.cpp.search import NativeSteps
-from regard.decoding.engines.cpu import recurrent
+from regard.decoding.engines.eager import recurrent
+from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.recurrent import CROSS_NAME, Recurrent
@@ -93,5 +93,5 @@ class Engine:
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
     ) -> list[list[Hypothesis]]:
-        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.eager.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

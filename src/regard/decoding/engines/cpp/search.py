@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp.embedding import NativeEmbedding
 from regard.decoding.engines.cpp.matrices import find_address
+from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import no_distribution_error, no_token_error
 
@@ -76,7 +76,7 @@ class NativeSteps:
         finalize(self, code.regard_end, handle)
 
     def search(self, most: Numbers, beams: int, best: int, length_penalty: float) -> list[list[Hypothesis]]:
-        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.eager.beam`."""
         longest = int(most.max())
         self.spoken.reach(longest)
         written, length = allocate_targets(len(most), best, longest), ctypes.c_int64()

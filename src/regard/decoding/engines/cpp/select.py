@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.attention.types import Memory
 from regard.decoding.engines.cpp import convolution, recurrent, transformer
 from regard.decoding.engines.cpp.build import UnavailableError, load_library
-from regard.decoding.engines.cpu.attention import has_empty_source
+from regard.decoding.engines.eager.attention import has_empty_source
 from regard.decoding.engines.types import SearchEngine
 from regard.decoding.engines.version import ModelVersion
 from regard.decoding.max_length import find_tensor

@@ -1,4 +1,4 @@
-"""Transformer decoder in C++, one call a step; equals `decoding/engines/cpu/transformer.py`."""
+"""Transformer decoder in C++, one call a step; equals `decoding/engines/eager/transformer.py`."""
 
 import ctypes
 from typing import Any, cast
@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cpp import attention
 from regard.decoding.engines.cpp.attention import CrossAttention, Source
 from regard.decoding.engines.cpp.build import load_library
@@ -24,7 +23,8 @@ from regard.decoding.engines.cpp.matrices import (
     make_absent_matrix,
 )
 from regard.decoding.engines.cpp.search import NativeSteps
-from regard.decoding.engines.cpu import transformer
+from regard.decoding.engines.eager import transformer
+from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Transformer
@@ -150,5 +150,5 @@ class Engine:
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float
     ) -> list[list[Hypothesis]]:
-        """Search: the `best` hypotheses of each sentence; equals `engines.beam`."""
+        """Search: the `best` hypotheses of each sentence; equals `engines.eager.beam`."""
         return self.begin(memory).search(most, beams, best, length_penalty)

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, EOS
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cuda.topk import prepare_top_tokens, select_top_tokens
 from regard.decoding.engines.cuda.types import Counter, Project
+from regard.decoding.engines.types import Numbers
 from regard.kernels.runtime import capability
 
 SCORE, LOGPROB, TOKEN, ROW = range(4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.types import Numbers
 
 INITIAL_STEPS = 32
 """Initial number of steps with buffers, where a target may become longer."""

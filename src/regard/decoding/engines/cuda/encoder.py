@@ -13,9 +13,9 @@ from torch.nn import functional as F
 
 from regard.data.batch import Padded
 from regard.data.special_tokens import PAD
-from regard.decoding.engines.cpu.encoder import encode as on_cpu
 from regard.decoding.engines.cuda.buckets import ALIGNED, round_up
 from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool
+from regard.decoding.engines.eager.encoder import encode as on_cpu
 from regard.decoding.engines.select import has_hooks
 from regard.decoding.engines.version import ModelVersion
 from regard.errors import ConfigError
@@ -36,7 +36,7 @@ def lock_device(device: torch.device) -> AbstractContextManager[Any]:
 
 
 def encode(model: Any, source: Source, precision: str = "float32", compiled: bool = False) -> Tree:
-    """Encode a source, equal to `model.encode`; faster for a trained model without hooks, on a CPU by `engines.cpu.encoder`.
+    """Encode a source, equal to `model.encode`; faster for a trained model without hooks.
 
     In bf16 on a GPU it is the result of a copy of the model in that precision. The result is a buffer: the next call may
     overwrite it. `compiled` is for a CPU.

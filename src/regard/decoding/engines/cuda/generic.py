@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.positions.learned import Learned
-from regard.decoding.engines.candidates import Numbers
-from regard.decoding.engines.cpu import attention
 from regard.decoding.engines.cuda.buckets import pad_rows
 from regard.decoding.engines.cuda.types import Counter
+from regard.decoding.engines.eager import attention
+from regard.decoding.engines.types import Numbers
 from regard.models.decoders.convolution import Convolution
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.output_heads.projection import Projection

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.data.special_tokens import EOS
-from regard.decoding.engines.candidates import Array, Floats, Numbers
 from regard.decoding.engines.cuda.beam import LOGPROB, ROW, SCORE, TOKEN
+from regard.decoding.engines.types import Array, Floats, Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error, no_token_error
 

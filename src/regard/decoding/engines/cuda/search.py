@@ -11,13 +11,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.decoding.backpointers import make_empty_hypothesis
-from regard.decoding.engines.candidates import Numbers
 from regard.decoding.engines.cuda.beam import Beam
 from regard.decoding.engines.cuda.buckets import INITIAL_STEPS, pad_rows, round_up, round_up_steps
 from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool
 from regard.decoding.engines.cuda.greedy import Greedy
 from regard.decoding.engines.cuda.results import SearchResults
 from regard.decoding.engines.cuda.types import Engine, Steps
+from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.max_length import resolve_limits
 from regard.kernels.runtime import compile

@@ -1,4 +1,4 @@
-"""Transformer decoder steps with a static KV cache; equals `decoding/engines/cpu/transformer.py`.
+"""Transformer decoder steps with a static KV cache; equals `decoding/engines/eager/transformer.py`.
 
 Keys and values of all rows of a sentence are appended to the cache, and a back-pointer table, which all layers share, says
 which of them are each row's own past: reordering hypotheses reorders nothing but the table. All rows of a sentence read one
@@ -20,12 +20,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from regard.attention.multihead import MultiHead
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Memory
-from regard.decoding.engines.candidates import Numbers
-from regard.decoding.engines.cpu import transformer
 from regard.decoding.engines.cuda import fused_layer
 from regard.decoding.engines.cuda.layer import Rows, run_layer
 from regard.decoding.engines.cuda.matrices import Norm, Weights, cast_linear, cast_norm, cast_to, collect_weights
 from regard.decoding.engines.cuda.types import Counter
+from regard.decoding.engines.eager import transformer
+from regard.decoding.engines.types import Numbers
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Transformer
 from regard.user_cache import set_compiler_cache

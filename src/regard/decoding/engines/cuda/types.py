@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.decoding.engines.candidates import Numbers
+from regard.decoding.engines.types import Numbers
 from regard.tree import Tree
 
 Counter = Int[Tensor, " 1"]

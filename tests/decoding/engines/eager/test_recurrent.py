@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.decoding.engines.cpu.recurrent import Engine, build_cell, covers
+from regard.decoding.engines.eager.recurrent import Engine, build_cell, covers
 from regard.models.layers.cells import build_cells
 
 from ....models.small import KINDS, made

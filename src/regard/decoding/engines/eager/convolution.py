@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention.types import Memory
-from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
-from regard.decoding.engines.cpu.folded_attention import Bias, Matrix
-from regard.decoding.engines.cpu.linear import prepare_linear, prepare_matrix
+from regard.decoding.engines.eager import attention
+from regard.decoding.engines.eager.attention import Bias, Matrix
+from regard.decoding.engines.eager.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.eager.linear import Buffers, prepare_linear, prepare_matrix
 from regard.models.decoders import DecoderMemory, repeat_for_beams
 from regard.models.decoders.convolution import Convolution, Layer, count_source_positions
 from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution

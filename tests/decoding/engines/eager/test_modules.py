@@ -1,9 +1,9 @@
 import torch
 
-from regard.decoding.engines.eager import EagerEngine
+from regard.decoding.engines.eager.modules import EagerEngine
 from regard.decoding.engines.types import Engine, Steps
 
-from ..decoders import Recurrent, random_table, sources
+from ...decoders import Recurrent, random_table, sources
 
 
 def test_a_step_is_the_decoders_own_and_rows_follow_their_parents():

@@ -1,7 +1,6 @@
 import numpy as np
 
-from regard.decoding.engines.candidates import Candidates
-from regard.decoding.engines.finished import Pool
+from regard.decoding.engines.eager.beam import Candidates, Pool
 
 IMPOSSIBLE = -np.inf
 

@@ -3,8 +3,8 @@ import torch
 
 from regard.attention.positions.learned import Learned
 from regard.attention.positions.sinusoidal import Sinusoidal
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.eager.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.eager.linear import Buffers
 from regard.models.layers.embedding import Embedding
 from regard.models.output_heads.projection import Projection
 

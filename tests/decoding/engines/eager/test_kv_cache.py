@@ -1,7 +1,7 @@
 import torch
 from torch.nn import functional as F
 
-from regard.decoding.engines.cpu.kv_cache import MIN_COMPACTION, AncestorMask, KVCache
+from regard.decoding.engines.eager.kv_cache import MIN_COMPACTION, AncestorMask, KVCache
 
 
 def run(steps: int, sentences: int, beams: int, leave_at: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:

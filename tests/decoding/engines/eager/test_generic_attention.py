@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from regard import registry
-from regard.decoding.engines.cpu.generic_attention import ModuleAttention
-from regard.decoding.engines.cpu.linear import prepare_linear
+from regard.decoding.engines.eager.attention import ModuleAttention
+from regard.decoding.engines.eager.linear import prepare_linear
 from regard.models.layers.beam_attention import attend_beams
 from regard.tree import select
 

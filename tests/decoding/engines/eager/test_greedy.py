@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from regard.data.special_tokens import EOS
 from regard.decoding import greedy as reference
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.eager import EagerEngine
-from regard.decoding.engines.greedy import choose_tokens, greedy
+from regard.decoding.engines.eager.greedy import choose_tokens, greedy
+from regard.decoding.engines.eager.linear import Buffers
+from regard.decoding.engines.eager.modules import EagerEngine
 
-from ..decoders import Recurrent, Table, random_table, sources, table
+from ...decoders import Recurrent, Table, random_table, sources, table
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,11 +7,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
-from regard.decoding.engines.cpu.folded_attention import split_linear
-from regard.decoding.engines.cpu.linear import prepare_matrix
+from regard.decoding.engines.eager import attention
+from regard.decoding.engines.eager.attention import split_linear
+from regard.decoding.engines.eager.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.eager.linear import Buffers, prepare_matrix
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.recurrent import CROSS_NAME, Recurrent
 from regard.models.layers.cells import elman_cell, gru_cell, lstm_cell

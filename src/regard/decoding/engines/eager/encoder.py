@@ -19,9 +19,8 @@ from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Encoded
 from regard.data.batch import Padded
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.linear import prepare_linear
-from regard.decoding.engines.cpu.transformer import ResidualNorms, make_norm_function
+from regard.decoding.engines.eager.linear import Buffers, prepare_linear
+from regard.decoding.engines.eager.transformer import ResidualNorms, make_norm_function
 from regard.decoding.engines.select import has_hooks
 from regard.decoding.engines.version import ModelVersion
 from regard.models.encoders.transformer import Layer, Transformer

@@ -1,6 +1,6 @@
 import torch
 
-from regard.decoding.engines.cpu.buffers import Buffers
+from regard.decoding.engines.eager.linear import Buffers
 
 
 def test_room_of_a_width_is_used_again_and_grows():

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from regard.data.special_tokens import EOS
 from regard.decoding import beam as reference
 from regard.decoding import greedy
-from regard.decoding.engines.beam import beam
-from regard.decoding.engines.eager import EagerEngine
+from regard.decoding.engines.eager.beam import beam
+from regard.decoding.engines.eager.modules import EagerEngine
 
-from ..decoders import Recurrent, Table, Transformer, random_table, sources, table
+from ...decoders import Recurrent, Table, Transformer, random_table, sources, table
 
 
 @settings(max_examples=60, deadline=None)

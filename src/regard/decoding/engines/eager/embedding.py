@@ -4,8 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.linear import prepare_linear, prepare_matrix
+from regard.decoding.engines.eager.linear import Buffers, prepare_linear, prepare_matrix
 from regard.models.layers.embedding import Embedding
 from regard.models.output_heads.projection import Projection
 

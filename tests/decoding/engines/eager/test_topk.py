@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.decoding.engines.topk import BLOCKS, TopTokens
+from regard.decoding.engines.eager.topk import BLOCKS, TopTokens
 from regard.decoding.logprobs import compute_logprobs, mask_special_tokens
 from regard.decoding.topk import select_highest
 

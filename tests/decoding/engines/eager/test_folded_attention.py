@@ -5,7 +5,7 @@ from torch import nn
 from regard.attention import Attention, MultiHead
 from regard.attention.types import Encoded
 from regard.data.batch import pad
-from regard.decoding.engines.cpu.folded_attention import FoldableProjections, FoldedAttention, split_linear
+from regard.decoding.engines.eager.attention import FoldableProjections, FoldedAttention, split_linear
 
 KEEP = pad([[1] * 5, [1] * 2]).keep
 

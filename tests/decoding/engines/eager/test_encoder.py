@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from regard.data.batch import pad
-from regard.decoding.engines.cpu import encoder as file
-from regard.decoding.engines.cpu.encoder import covers, encode, find_engine
+from regard.decoding.engines.eager import encoder as file
+from regard.decoding.engines.eager.encoder import covers, encode, find_engine
 from regard.tree import leaves
 
 from ....models.small import made

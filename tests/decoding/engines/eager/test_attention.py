@@ -5,8 +5,14 @@ from torch import nn
 from regard import registry
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import pad
-from regard.decoding.engines.cpu.attention import BatchAttention, PreparedAttention, covers, has_empty_source
-from regard.decoding.engines.cpu.folded_attention import FoldedAttention, split_linear
+from regard.decoding.engines.eager.attention import (
+    BatchAttention,
+    FoldedAttention,
+    PreparedAttention,
+    covers,
+    has_empty_source,
+    split_linear,
+)
 from regard.models.attention_factory import build_attention
 from regard.tree import select
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from regard.data.special_tokens import EOS
-from regard.decoding.engines.candidates import Candidates, extend
+from regard.decoding.engines.eager.beam import Candidates, extend
 
 IMPOSSIBLE = -np.inf
 

@@ -9,15 +9,113 @@ from numpy.typing import NDArray
 
 from regard.data.special_tokens import BOS, EOS
 from regard.decoding.backpointers import make_empty_hypothesis
-from regard.decoding.engines.candidates import Candidates, Floats, Numbers, extend
-from regard.decoding.engines.finished import Pool
-from regard.decoding.engines.greedy import greedy
-from regard.decoding.engines.topk import TopTokens
-from regard.decoding.engines.types import Engine, SearchEngine
+from regard.decoding.engines.eager.greedy import greedy
+from regard.decoding.engines.eager.topk import TopTokens
+from regard.decoding.engines.types import Array, Engine, Floats, Numbers, SearchEngine
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import IMPOSSIBLE, no_token_error
 from regard.decoding.max_length import resolve_limits
 from regard.tree import Tree, select
+
+
+class Candidates(NamedTuple):
+    """Candidates, (sentences, candidates) each, best first; `rows` are the hypotheses that they extend."""
+
+    scores: Array
+    logprobs: Array
+    tokens: Array
+    rows: Array
+
+    def taken(self, order: Numbers) -> "Candidates":
+        """Reorder the candidates of each sentence."""
+        return Candidates(*(np.take_along_axis(each, order, 1) for each in self))
+
+    def of(self, sentences: Numbers | NDArray[np.bool_]) -> "Candidates":
+        """Candidates of these sentences."""
+        return Candidates(*(each[sentences] for each in self))
+
+    def first(self, count: int) -> "Candidates":
+        """Best `count` of each sentence."""
+        return Candidates(*(each[:, :count] for each in self))
+
+    def growing(self, beams: int) -> "Candidates":
+        """Best `beams` that have not finished."""
+        ended = self.tokens == EOS
+        grown = self._replace(scores=np.where(ended, IMPOSSIBLE, self.scores))
+        return grown.taken(ended.argsort(1, kind="stable")[:, :beams])
+
+
+def extend(scores: Floats, values: Array, tokens: Array, beams: int) -> Candidates:
+    """Best extensions: enough for `beams` to go on if one of each row has finished; of equals the leftmost."""
+    sentences, width = scores.shape
+    each = values.shape[1]
+    totals = (scores.reshape(-1, 1) + values).reshape(sentences, -1)
+    places = np.argsort(-totals, axis=1, kind="stable")[:, : beams + width]
+    rows = places // each + np.arange(0, sentences * width, width)[:, None]
+    chosen = places + np.arange(0, totals.size, totals.shape[1])[:, None]
+    return Candidates(totals.ravel()[chosen], values.ravel()[chosen], tokens.ravel()[chosen], rows)
+
+
+ENDING = np.dtype(
+    [
+        ("step", "i8"),
+        ("row", "i8"),
+        ("token", "i8"),
+        ("logprob", "f8"),
+        ("score", "f8"),
+        ("normalised", "f8"),
+        ("finished", "?"),
+    ]
+)
+"""Record of a finished hypothesis: step and row of its last token, the token, and its scores."""
+
+
+class Pool:
+    """Pool of `size` endings of each sentence, best first: finished ones before those that were cut off.
+
+    A normalised score of -infinity marks an empty place. Of equal ones the earlier stands first.
+    """
+
+    def __init__(self, sentences: int, size: int):
+        self.size = size
+        self.endings = np.zeros((sentences, size), ENDING)
+        self.endings["normalised"] = IMPOSSIBLE
+
+    def add(self, sentences: Numbers, normalised: Floats, ended: Candidates, step: int) -> None:
+        """Add hypotheses that finished at a step; a normalised score of -infinity is unused."""
+        both = np.concatenate((self.endings[sentences], make_records(ended, normalised, step, finished=True)), axis=1)
+        order = np.argsort(-both["normalised"], axis=1, kind="stable")[:, : self.size]
+        self.endings[sentences] = np.take_along_axis(both, order, 1)
+
+    def close(self, sentences: Numbers, grown: Candidates, share: float, step: int) -> None:
+        """Add hypotheses that are cut off: they come after all finished ones, in the order given."""
+        both = np.concatenate(
+            (self.endings[sentences], make_records(grown, grown.scores / share, step, finished=False)), axis=1
+        )
+        order = np.argsort(both["normalised"] == IMPOSSIBLE, axis=1, kind="stable")[:, : self.size]
+        self.endings[sentences] = np.take_along_axis(both, order, 1)
+
+    def any(self, sentences: Numbers) -> NDArray[np.bool_]:
+        """Mask of the sentences with any ending."""
+        return self.worst(sentences, 1) > IMPOSSIBLE
+
+    def worst(self, sentences: Numbers, count: int) -> Floats:
+        """Score of the `count`-th best ending of each sentence; -infinity where there are fewer."""
+        found: Floats = self.endings["normalised"][sentences, count - 1]
+        return found
+
+    def of(self, sentence: int) -> list[tuple[int, int, int, float, float, float, bool]]:
+        """Endings of a sentence, best first, each as an ENDING record."""
+        mine = self.endings[sentence]
+        return list(mine[mine["normalised"] > IMPOSSIBLE].tolist())
+
+
+def make_records(ended: Candidates, normalised: Floats, step: int, finished: bool) -> Array:
+    """Convert candidates to ENDING records."""
+    made = np.zeros(ended.tokens.shape, ENDING)
+    made["step"], made["finished"], made["normalised"] = step, finished, normalised
+    made["row"], made["token"], made["logprob"], made["score"] = ended.rows, ended.tokens, ended.logprobs, ended.scores
+    return made
 
 
 class BeamStep(NamedTuple):

@@ -7,9 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.special_tokens import BOS, EOS, PAD
-from regard.decoding.engines.candidates import Array, Numbers
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.types import Engine
+from regard.decoding.engines.eager.linear import Buffers
+from regard.decoding.engines.types import Array, Engine, Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import IMPOSSIBLE, no_distribution_error, no_token_error
 from regard.tree import Tree

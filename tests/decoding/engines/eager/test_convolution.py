@@ -4,10 +4,10 @@ from torch.nn import functional as F
 
 from regard import tasks
 from regard.config import Data, Model, Train
-from regard.decoding.engines.cpu.attention import PreparedAttention
-from regard.decoding.engines.cpu.convolution import Engine, PreparedLayer, covers, flatten_convolution
-from regard.decoding.engines.cpu.embedding import OutputProjection
-from regard.decoding.engines.cpu.linear import Float32Linear, Int8Linear, prepare_matrix
+from regard.decoding.engines.eager.attention import PreparedAttention
+from regard.decoding.engines.eager.convolution import Engine, PreparedLayer, covers, flatten_convolution
+from regard.decoding.engines.eager.embedding import OutputProjection
+from regard.decoding.engines.eager.linear import Float32Linear, Int8Linear, prepare_matrix
 from regard.interop.engine import opened
 from regard.models.layers.gated_convolution import GatedConvolution
 from regard.tasks.translate import Config

@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.linear import prepare_linear, prepare_matrix
+from regard.decoding.engines.eager.linear import Buffers, prepare_linear, prepare_matrix
 from regard.decoding.logprobs import UndistributedError
 
 

@@ -10,13 +10,11 @@ from torch import Tensor, nn
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
 from regard.attention.score.scaled_dot import ScaledDot
-from regard.decoding.engines.cpu import attention
-from regard.decoding.engines.cpu.buffers import Buffers
-from regard.decoding.engines.cpu.embedding import OutputProjection, StepEmbedding
-from regard.decoding.engines.cpu.folded_attention import FoldedAttention, split_linear
-from regard.decoding.engines.cpu.generic_attention import ModuleAttention
-from regard.decoding.engines.cpu.kv_cache import AncestorMask, KVCache
-from regard.decoding.engines.cpu.linear import prepare_linear
+from regard.decoding.engines.eager import attention
+from regard.decoding.engines.eager.attention import FoldedAttention, ModuleAttention, split_linear
+from regard.decoding.engines.eager.embedding import OutputProjection, StepEmbedding
+from regard.decoding.engines.eager.kv_cache import AncestorMask, KVCache
+from regard.decoding.engines.eager.linear import Buffers, prepare_linear
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.transformer import Layer, Transformer
 from regard.models.layers.residual import Residual

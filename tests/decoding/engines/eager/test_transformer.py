@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from regard.decoding.engines.cpu.kv_cache import MIN_COMPACTION
-from regard.decoding.engines.cpu.transformer import Engine, covers
+from regard.decoding.engines.eager.kv_cache import MIN_COMPACTION
+from regard.decoding.engines.eager.transformer import Engine, covers
 from regard.tree import select
 
 from ....models.small import made
