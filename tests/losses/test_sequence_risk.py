@@ -9,7 +9,7 @@ from regard.config import AttentionPart, Data, Dropout, Model, Search, Train
 from regard.data.batch import Batch, pad
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.losses.candidates import decode_greedily, sample_outputs
-from regard.losses.sequence_risk import Risk
+from regard.losses.sequence_risk import Risk, minimum_risk, self_critical
 from regard.losses.teacher_forcing import Teacher, teach
 from regard.losses.types import Loss, Progress
 from regard.metrics.reward import Reward
@@ -24,6 +24,9 @@ VOCABULARY = 6
 LENGTH = 2
 REFERENCE = [B, EOS]
 BATCH = Batch(pad([[A, B, EOS]]), pad([REFERENCE]))
+LOGS = torch.tensor([[math.log(0.5), math.log(0.25), 3.0]])
+REWARDS = torch.tensor([[1.0, 0.4, 0.9]])
+KEEP = torch.tensor([[True, True, False]])
 
 
 def network(decoder="recurrent", attention="additive", vocabulary=VOCABULARY):
@@ -247,3 +250,38 @@ def test_the_expected_metric_rises(kind):
     before = earned()
     learn(12, made.loss)
     assert earned() > before + 0.03  # means of 512 draws, each known to 0.007
+
+
+def test_the_risk_is_what_is_lost_by_shares_of_likelihood():
+    assert minimum_risk(LOGS, REWARDS, KEEP, 1.0).tolist() == pytest.approx([1 / 3 * 0.6])  # shares 2/3 and 1/3
+    even = minimum_risk(LOGS, REWARDS, KEEP, 1e-9).item()
+    assert even == pytest.approx(0.3)
+    shares = [0.5**0.5, 0.25**0.5]
+    assert minimum_risk(LOGS, REWARDS, KEEP, 0.5).item() == pytest.approx(0.6 * shares[1] / sum(shares))
+
+
+def test_the_gradient_makes_the_better_output_likelier_and_leaves_nobody_alone():
+    logs = LOGS.clone().requires_grad_()
+    minimum_risk(logs, REWARDS, KEEP, 1.0).sum().backward()
+    slope = 2 / 3 * 1 / 3 * 0.6  # Q (Δ - risk)
+    assert logs.grad[0].tolist() == pytest.approx([-slope, slope, 0.0])
+
+
+def test_one_output_alone_teaches_nothing():
+    logs = LOGS[:, :1].clone().requires_grad_()
+    minimum_risk(logs, REWARDS[:, 1:2], KEEP[:, :1], 1.0).sum().backward()
+    assert logs.grad.item() == 0.0
+
+
+def test_the_figure_is_the_mean_loss_and_the_gradient_what_was_better_than_expected():
+    logs = torch.tensor([[-1.0, -2.0, 7.0]], requires_grad=True)
+    found = self_critical(logs, REWARDS, KEEP, torch.tensor([0.5]))
+    assert found.tolist() == pytest.approx([0.3])
+    found.sum().backward()
+    assert logs.grad[0].tolist() == pytest.approx([-0.25, 0.05, 0.0])  # -(r - 0.5) / 2
+
+
+def test_what_is_as_good_as_expected_teaches_nothing():
+    logs = torch.tensor([[-1.0]], requires_grad=True)
+    self_critical(logs, torch.tensor([[0.5]]), torch.tensor([[True]]), torch.tensor([0.5])).sum().backward()
+    assert logs.grad.item() == 0.0

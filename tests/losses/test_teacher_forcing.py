@@ -6,18 +6,10 @@ import torch
 from safetensors.torch import load_file
 
 from regard.attention.module import Attention
-from regard.attention.types import Attended
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
-from regard.losses.teacher_forcing import (
-    Teacher,
-    compute_target_logprobs,
-    coverage_loss,
-    cross_entropy,
-    entropy,
-    likelihood_loss,
-    teach,
-)
+from regard.losses.cross_entropy import cross_entropy
+from regard.losses.teacher_forcing import Teacher, compute_target_logprobs, teach
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import token_perplexity
 from regard.models.seq2seq import build
@@ -29,38 +21,6 @@ from ..training.small import VOCABULARY, Copies, Network, Plain, experiment, fin
 
 HALF = torch.tensor([[[0.0, 0.0], [0.0, math.log(3.0)], [7.0, -7.0]]])  # p = (1/2, 1/2), (1/4, 3/4), padding
 TARGET = Padded(torch.tensor([[0, 1, 0]]), torch.tensor([[True, True, False]]))
-
-
-def test_cross_entropy_is_a_sum_over_kept_tokens():
-    assert cross_entropy(HALF, TARGET).item() == pytest.approx(math.log(2) + math.log(4 / 3))
-
-
-def test_smoothing_spreads_a_share_over_the_vocabulary():
-    plain, even = math.log(2) + math.log(4 / 3), math.log(2) + (math.log(4) + math.log(4 / 3)) / 2
-    assert cross_entropy(HALF, TARGET, 0.1).item() == pytest.approx(0.9 * plain + 0.1 * even)
-
-
-def test_entropy_counts_kept_tokens_alone():
-    assert entropy(HALF, TARGET).item() == pytest.approx(math.log(2) + 0.25 * math.log(4) + 0.75 * math.log(4 / 3))
-
-
-def test_a_padded_position_gets_no_gradient():
-    logits = HALF.clone()
-    logits[0, 2] = 1e30
-    logits.requires_grad_()
-    loss = likelihood_loss(logits, TARGET)
-    loss.total.backward()
-    assert loss.total.isfinite()
-    assert logits.grad[0, 2].tolist() == [0, 0]
-
-
-def test_the_confidence_penalty_takes_a_share_of_the_entropy_away():
-    loss = likelihood_loss(HALF, TARGET, smoothing=0.1, confidence=0.3)
-    wanted = cross_entropy(HALF, TARGET, 0.1) - 0.3 * entropy(HALF, TARGET)
-    assert loss.total.item() == pytest.approx(wanted.item())
-    assert loss.tokens == 2
-    assert loss.parts["nll"].item() == pytest.approx(cross_entropy(HALF, TARGET).item())
-    assert loss.parts["entropy"].item() == pytest.approx(entropy(HALF, TARGET).item())
 
 
 def test_the_input_is_the_target_one_place_later():
@@ -108,51 +68,6 @@ def drawing(**options) -> Network:
 
 def test_the_likelihood_of_each_kept_token_is_its_log_probability():
     assert compute_target_logprobs(HALF, TARGET).flatten().tolist() == pytest.approx([math.log(0.5), math.log(0.75), 0.0])
-
-
-def looked(*rows, name="decoder.cross"):
-    """Weights of one head for each token of one row."""
-    return {name: Attended(torch.zeros(()), torch.tensor([[rows]], requires_grad=True))}
-
-
-def test_coverage_counts_what_is_read_again_and_not_at_padding():
-    attended = looked((1.0, 0.0), (0.25, 0.75), (0.5, 0.5))  # before: (0, 0), (1, 0), (1.25, 0.75)
-    assert coverage_loss(attended, TARGET.keep).item() == pytest.approx(0.25)
-    assert coverage_loss(attended, torch.ones(1, 3, dtype=torch.bool)).item() == pytest.approx(0.25 + 1.0)
-
-
-def test_coverage_is_the_mean_of_all_heads_over_the_source():
-    attended = looked((1.0, 0.0), (1.0, 0.0)) | looked((1.0, 0.0), (0.0, 1.0), name="decoder.1.cross")
-    attended |= looked((1.0, 0.0), (1.0, 0.0), name="decoder.0.self")
-    found = coverage_loss(attended, torch.ones(1, 2, dtype=torch.bool))
-    assert found.item() == pytest.approx(0.5)  # 1 and 0; what looks at the target does not count
-    found.backward()
-    assert attended["decoder.cross"].weights.grad.any()
-    assert attended["decoder.0.self"].weights.grad is None
-
-
-def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
-    asked = []
-
-    class Watched(Network):
-        def forward(self, source, target, **options):
-            asked.append(options)
-            return super().forward(source, target, **options)
-
-    model, batch = Watched(dropout=0.0), Copies().batch(0)
-    plain, covered = teach(model, batch), teach(model, batch, coverage=0.5)
-    assert asked == [{}, {"weights": True}]
-    repeated = coverage_loss(model(batch.source, shifted(batch.target.data), weights=True).attended, batch.target.keep)
-    assert covered.total.item() == pytest.approx((plain.total + 0.5 * repeated).item())
-    assert covered.parts["coverage"].item() == pytest.approx(repeated.item())
-
-
-def test_coverage_needs_an_attention_over_the_source():
-    text = "train.coverage_weight needs an attention over the source, and this model has none; set it to 0"
-    with pytest.raises(ValueError, match=text):
-        Teacher(Train(coverage_weight=1.0), Plain())
-    with pytest.raises(ValueError, match=text):
-        coverage_loss(looked((1.0, 0.0), name="decoder.0.self"), TARGET.keep)
 
 
 def test_a_teacher_teaches_as_its_settings_say():
@@ -313,19 +228,6 @@ def test_accumulated_batches_are_seen_as_one_update(tmp_path):
     mean = sum(each.parts["nll"] for each in found) / sum(each.tokens for each in found)
     train(made, tmp_path, quiet=True)
     assert made.loss.looks.baseline.mean.item() == pytest.approx(-mean.item(), rel=1e-5)
-
-
-def test_places_that_are_not_read_once_have_their_price():
-    model, batch = (
-        build(Model(hidden_size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(),
-        Copies().batch(0),
-    )
-    plain, priced = teach(model, batch), teach(model, batch, doubly_stochastic=2.0)
-    weights = model(batch.source, shifted(batch.target.data), weights=True).attended["decoder.cross"].weights[:, 0]
-    read = weights.masked_fill(~batch.target.keep[..., None], 0.0).sum(1)
-    uneven = (1 - read).square().masked_fill(~batch.source.keep, 0.0).sum()
-    torch.testing.assert_close(priced.parts["doubly_stochastic"], uneven)
-    torch.testing.assert_close(priced.total, plain.total + 2 * uneven)
 
 
 def test_packed_rows_are_taught_by_the_likelihood_of_targets_alone():

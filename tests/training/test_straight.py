@@ -6,7 +6,8 @@ from torch.testing import assert_close
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, pad, shifted
-from regard.losses.teacher_forcing import is_plain_projection, likelihood_loss, teach
+from regard.losses.cross_entropy import is_plain_projection, likelihood_loss
+from regard.losses.teacher_forcing import teach
 from regard.models.seq2seq import build
 
 BATCH = Batch(pad([[4, 5, 6, 2], [7, 2]]), pad([[5, 4, 2], [6, 7, 5, 4, 2]]), ())

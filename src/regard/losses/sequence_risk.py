@@ -3,15 +3,13 @@
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.config import Train
 from regard.data.modality import AnyBatch
 from regard.decoding.max_length import limit_lengths
 from regard.losses.candidates import Outputs, decode_greedily, sample_outputs, score_outputs
-from regard.losses.minimum_risk import minimum_risk
-from regard.losses.self_critical import self_critical
 from regard.losses.types import Loss
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import Seq2Seq
@@ -75,3 +73,41 @@ class Risk:
     def limits(self, source: Source) -> list[int]:
         """Maximum output length for each source."""
         return limit_lengths(source, self.length, self.times)
+
+
+def minimum_risk(
+    logs: Float[Tensor, "batch outputs"],
+    rewards: Float[Tensor, "batch outputs"],
+    keep: Bool[Tensor, "batch outputs"],
+    alpha: float,
+) -> Float[Tensor, " batch"]:
+    """Expected risk of each source over a set of outputs, weighted by the model's sharpened probabilities.
+
+        risk = Σ_y Q(y | x) Δ(y),    Q(y | x) = p(y | x)^α / Σ_y' p(y' | x)^α,    Δ = 1 - reward
+
+    with y, y' among the given outputs. A small α makes Q uniform, α = 1 keeps the model's own proportions: over all possible
+    outputs, the risk is then the expected loss.
+    Shen et al. 2016, https://arxiv.org/abs/1512.02433
+    """
+    shares = (alpha * logs).masked_fill(~keep, -torch.inf).softmax(-1)
+    return (shares * (1 - rewards)).masked_fill(~keep, 0.0).sum(-1)
+
+
+def self_critical(
+    logs: Float[Tensor, "batch outputs"],
+    rewards: Float[Tensor, "batch outputs"],
+    keep: Bool[Tensor, "batch outputs"],
+    expected: Float[Tensor, " batch"],
+) -> Float[Tensor, " batch"]:
+    """Risk of each source: the mean of 1 - reward over the outputs sampled for it.
+
+        its gradient is that of  -(r(y) - r(ŷ)) log p(y | x),    y drawn, ŷ by greedy search
+
+    whose mean is that of the expected loss: the baseline `expected`, r(ŷ), does not depend on the sample, and only lowers
+    the variance. Rennie et al. 2017, https://arxiv.org/abs/1612.00563
+    Unlike the paper, several outputs may be sampled for one source, and their mean is taken. The policy gradient term adds
+    to the gradient and 0 to the value.
+    """
+    steering = -(rewards - expected[:, None]) * logs
+    each = (1 - rewards + steering - steering.detach()).masked_fill(~keep, 0.0)
+    return each.sum(-1) / keep.sum(-1)

@@ -1,73 +1,33 @@
 """Teacher-forced training loss; all losses are sums over the kept tokens, so that batches and their parts add up."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from regard.attention.module import Attention
-from regard.attention.normalise import widen
-from regard.attention.types import Attended
 from regard.config import Train
 from regard.data.batch import Padded, shifted
 from regard.data.modality import AnyBatch
-from regard.decoding.attention_weights import find_source_mask, is_cross_attention
-from regard.losses.doubly_stochastic import doubly_stochastic_loss
+from regard.decoding.attention_weights import find_source_mask
+from regard.losses.attention_penalties import (
+    coverage_loss,
+    doubly_stochastic_loss,
+    guided_attention_loss,
+    list_cross_attentions,
+)
+from regard.losses.cross_entropy import Logits, fused_likelihood_loss, is_plain_projection, likelihood_loss
 from regard.losses.guided_alignment import Guide, guided, guided_alignment_loss
-from regard.losses.guided_attention import guided_attention_loss
-from regard.losses.hard_attention import Mask, Reinforce, Tokens, find_hard_attentions, set_soft_share
-from regard.losses.linear_cross_entropy import linear_cross_entropy
+from regard.losses.hard_attention import Reinforce, Tokens, find_hard_attentions, set_soft_share
 from regard.losses.moment_matching import moment_matching_loss
-from regard.losses.scheduled_sampling import sampling_probability as own_share
 from regard.losses.sequence_risk import Risk
 from regard.losses.types import Loss, Progress
-from regard.models.output_heads.projection import Projection
+from regard.models.decoders.scheduled_sampling import sampling_probability
 from regard.models.packing import check_settings
 from regard.models.types import Source, Step
 from regard.tree import Tree
-
-Logits = Float[Tensor, "batch time vocabulary"]
-IGNORED = -100
-
-
-def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Float[Tensor, ""]:
-    """Cross-entropy with label smoothing, summed over the kept tokens.
-
-        Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v)
-
-    Szegedy et al. 2016, section 7, https://arxiv.org/abs/1512.00567
-    """
-    wanted = target.data.masked_fill(~target.keep, IGNORED)
-    return functional.cross_entropy(
-        logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
-    )
-
-
-def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
-    """Entropy of the predicted distributions, summed over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
-    log = logits.float().log_softmax(-1)
-    return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
-
-
-def likelihood_loss(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
-    """Loss of logits against a target, with label smoothing and a confidence penalty.
-
-        cross_entropy - β entropy
-
-    Pereyra et al. 2017, section 3, https://arxiv.org/abs/1701.06548
-    `parts` has the plain cross-entropy as nll, from which perplexity is computed.
-    """
-    total = cross_entropy(logits, target, smoothing)
-    with torch.no_grad():
-        parts: dict[str, float | Tensor] = {"nll": cross_entropy(logits, target) if smoothing else total.detach()}
-    if confidence:
-        undecided = entropy(logits, target)
-        total = total - confidence * undecided
-        parts["entropy"] = undecided.detach()
-    return Loss(total, target.keep.sum(), parts)
 
 
 def teach(
@@ -147,54 +107,9 @@ def run_model(
     return model.decoder(fed, memory, **options), memory
 
 
-def is_plain_projection(model: nn.Module) -> bool:
-    """Return True if a model's output is a plain projection, which a fused linear + cross-entropy loss can replace."""
-    decoder = getattr(model, "decoder", None)
-    return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
-
-
-def fused_likelihood_loss(
-    model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
-) -> Loss:
-    """Fused linear + cross-entropy: `taught` from hidden states before the projection, a few rows at a time.
-
-    Only kept tokens are projected, except on a GPU, where counting them would synchronise.
-    """
-    output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
-    wanted = target.data
-    if found.is_cuda:
-        found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
-    else:
-        found, wanted = found[target.keep], wanted[target.keep]
-    cost = linear_cross_entropy(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
-    parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
-    return Loss(cost.total, target.keep.sum(), parts)
-
-
 def add_term(loss: Loss, more: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
     """Add a term to a loss."""
     return Loss(loss.total + more, loss.tokens, {**loss.parts, **{name: part.detach() for name, part in parts.items()}})
-
-
-def coverage_loss(attended: Mapping[str, Attended], keep: Mask) -> Float[Tensor, ""]:
-    """Coverage loss: attention to positions that were attended to before, summed over kept tokens, averaged over heads.
-
-        Σ_t Σ_s min(a_ts, c_ts),   c_t = Σ_{t' < t} a_t'
-
-    See, Liu and Manning 2017, eq. 12 and 13, https://arxiv.org/abs/1704.04368
-    """
-    weights = {name: widen(each.weights) for name, each in attended.items() if each.weights is not None}
-    looks = torch.cat([weights[name] for name in list_cross_attentions(weights)], dim=1)  # batch heads queries keys
-    before = functional.pad(looks.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
-    return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
-
-
-def list_cross_attentions(names: Iterable[str], setting: str = "train.coverage_weight") -> list[str]:
-    """Names of the cross-attentions; raises if there is none for the setting."""
-    found = [name for name in names if is_cross_attention(name)]
-    if not found:
-        raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
-    return found
 
 
 @torch.no_grad()
@@ -241,7 +156,7 @@ class Teacher(nn.Module):
             batch,
             smoothing=settings.label_smoothing,
             confidence=settings.confidence_penalty,
-            own=own_share(settings, progress.step),
+            own=sampling_probability(settings, progress.step),
             coverage=settings.coverage_weight,
             doubly_stochastic=settings.doubly_stochastic_weight,
             diagonal=settings.guided_attention,

@@ -20,7 +20,7 @@ from regard.attention.module import Attention
 from regard.attention.types import Attended
 from regard.data.batch import Batch, Padded, shifted
 from regard.data.modality import AnyBatch
-from regard.losses.teacher_forcing import cross_entropy
+from regard.losses.cross_entropy import cross_entropy
 from regard.training.experiment import Experiment
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "received", "uniform")

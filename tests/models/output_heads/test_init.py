@@ -5,7 +5,8 @@ from torch.testing import assert_close
 from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
-from regard.losses.teacher_forcing import is_plain_projection, teach
+from regard.losses.cross_entropy import is_plain_projection
+from regard.losses.teacher_forcing import teach
 from regard.models.output_heads import build_weight, make_output_factory
 from regard.models.output_heads.attention import Attention
 from regard.models.output_heads.projection import Projection

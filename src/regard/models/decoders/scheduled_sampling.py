@@ -1,5 +1,15 @@
-"""Scheduled sampling (self-decoding): the decoder is fed its own predictions."""
+"""Scheduled sampling (self-decoding): the decoder is fed its own predictions, with a probability that follows a schedule.
 
+Bengio et al. 2015, section 2.4, https://arxiv.org/abs/1506.03099. The paper's ε is the share of true tokens; here `own` is
+1 - ε, scaled so that each schedule goes from 0 to exactly `most` in `steps` steps:
+
+    constant          own = most
+    linear            ε = 1 - i / steps
+    exponential       ε = k^i                   k^steps = 1 %
+    inverse_sigmoid   ε = k / (k + exp(i / k))  half-way at steps / 2
+"""
+
+import math
 from typing import Any
 
 import torch
@@ -7,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.stateful import concatenate_steps
+from regard.config import Train
 from regard.models.decoders import DecoderMemory
 from regard.models.layers.beam_attention import measure_weights
 from regard.models.types import Step
@@ -47,3 +58,34 @@ def forward_scheduled(
         joined = concatenate_steps([step.attended[name] for step in steps])
         attended[name] = measure_weights(attention, joined, keep, weights=weights, statistics=statistics)
     return Step(torch.stack([step.output for step in steps], dim=1), state, attended)
+
+
+def sampling_probability(train: Train, step: int) -> float:
+    """Scheduled sampling probability at a step."""
+    if train.scheduled_sampling == "none":
+        return 0.0
+    if not 0 <= train.scheduled_sampling_max <= 1:
+        raise ValueError(f"train.scheduled_sampling_max needs to be from 0 to 1, got {train.scheduled_sampling_max}")
+    steps = max(1, train.scheduled_sampling_steps)
+    if train.scheduled_sampling == "constant" or step >= steps:
+        return train.scheduled_sampling_max
+    first, now, last = (teacher_forcing_share(train.scheduled_sampling, i, steps) for i in (0, step, steps))
+    return train.scheduled_sampling_max * (first - now) / (first - last)
+
+
+def teacher_forcing_share(kind: str, i: int, steps: int) -> float:
+    """Teacher-forcing share ε of the paper at step i."""
+    if kind == "linear":
+        return 1 - i / steps
+    if kind == "exponential":
+        return float(0.01 ** (i / steps))
+    k = solve_half_way(steps / 2)
+    return k / (k + math.exp(i / k))
+
+
+def solve_half_way(i: float) -> float:
+    """Parameter k for which ε is 1/2 at step i: k log k = i, by Newton's method."""
+    k = max(i, 1.5)
+    for _ in range(50):
+        k -= (k * math.log(k) - i) / (math.log(k) + 1)
+    return k

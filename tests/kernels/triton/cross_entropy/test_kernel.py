@@ -11,7 +11,7 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 from regard.data.batch import Padded
 from regard.kernels.triton.cross_entropy import kernel as kernel
 from regard.kernels.triton.cross_entropy.kernel import compute_cross_entropy
-from regard.losses.teacher_forcing import entropy, likelihood_loss
+from regard.losses.cross_entropy import entropy, likelihood_loss
 
 
 def test_two_words_can_be_worked_by_hand():

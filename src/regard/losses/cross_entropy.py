@@ -1,0 +1,77 @@
+"""Cross-entropy of tokens with label smoothing and a confidence penalty, from logits or fused with the output projection."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from regard.data.batch import Padded
+from regard.losses.linear_cross_entropy import linear_cross_entropy
+from regard.losses.types import Loss
+from regard.models.output_heads.projection import Projection
+
+Logits = Float[Tensor, "batch time vocabulary"]
+IGNORED = -100
+
+
+def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """Cross-entropy with label smoothing, summed over the kept tokens.
+
+        Σ_t  -(1 - ε) log p(y_t) - ε / V Σ_v log p(v)
+
+    Szegedy et al. 2016, section 7, https://arxiv.org/abs/1512.00567
+    """
+    wanted = target.data.masked_fill(~target.keep, IGNORED)
+    return functional.cross_entropy(
+        logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
+    )
+
+
+def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
+    """Entropy of the predicted distributions, summed over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
+    log = logits.float().log_softmax(-1)
+    return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
+
+
+def likelihood_loss(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
+    """Loss of logits against a target, with label smoothing and a confidence penalty.
+
+        cross_entropy - β entropy
+
+    Pereyra et al. 2017, section 3, https://arxiv.org/abs/1701.06548
+    `parts` has the plain cross-entropy as nll, from which perplexity is computed.
+    """
+    total = cross_entropy(logits, target, smoothing)
+    with torch.no_grad():
+        parts: dict[str, float | Tensor] = {"nll": cross_entropy(logits, target) if smoothing else total.detach()}
+    if confidence:
+        undecided = entropy(logits, target)
+        total = total - confidence * undecided
+        parts["entropy"] = undecided.detach()
+    return Loss(total, target.keep.sum(), parts)
+
+
+def fused_likelihood_loss(
+    model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
+) -> Loss:
+    """Fused linear + cross-entropy: `taught` from hidden states before the projection, a few rows at a time.
+
+    Only kept tokens are projected, except on a GPU, where counting them would synchronise.
+    """
+    output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
+    wanted = target.data
+    if found.is_cuda:
+        found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
+    else:
+        found, wanted = found[target.keep], wanted[target.keep]
+    cost = linear_cross_entropy(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
+    parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
+    return Loss(cost.total, target.keep.sum(), parts)
+
+
+def is_plain_projection(model: nn.Module) -> bool:
+    """Return True if a model's output is a plain projection, which a fused linear + cross-entropy loss can replace."""
+    decoder = getattr(model, "decoder", None)
+    return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
