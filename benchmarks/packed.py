@@ -31,7 +31,7 @@ from regard.data.text.codec import Example, TextCodec
 from regard.losses.teacher_forcing import Teacher
 from regard.losses.types import Loss, Progress
 from regard.models.seq2seq import build
-from regard.training.cuda_graphs import Graphed, rounded
+from regard.training.cuda_graphs import Graphed
 from regard.training.mixed_precision import Halved
 from regard.training.optimizer import clip, optimiser
 
@@ -149,7 +149,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     found = examples(options.files)
     loader = Loader(found, options.tokens, seed=1)
-    ways = {"Loader": (loader.batch, loader), "Loader, rounded": (lambda step: rounded(loader.batch(step)), loader)}
+    ways = {"Loader": (loader.batch, loader), "Loader, rounded": (lambda step: loader.batch(step).round_shape(), loader)}
     for places in options.places:
         packed = Packed(found, places, options.tokens, seed=1)
         ways[f"Packed, {places}"] = packed.batch, packed

@@ -58,16 +58,16 @@ def test_places_are_counted_from_the_beginning_of_each_example():
 
 def test_packed_rows_are_moved_and_picked_with_their_documents():
     assert ROWS.to("meta").documents.device.type == "meta"
-    picked = ROWS.picked([1])
+    picked = ROWS.select_rows([1])
     assert picked.data.tolist() == [[8, 2]]
     assert picked.documents.tolist() == [[1, 1]]
 
 
 def test_examples_of_packed_rows_can_be_taken_apart():
-    alone = ROWS.apart()
+    alone = ROWS.unpack()
     assert alone.data.tolist() == [[5, 6, 2], [7, 2, 0], [8, 2, 0]]
     assert alone.documents is None
-    assert alone.apart() is alone
+    assert alone.unpack() is alone
     batch = Batch(ROWS, None, (("a", "b"), ("c",)))
-    assert batch.apart().records == ("a", "b", "c")
-    assert batch.apart().apart().records == ("a", "b", "c")
+    assert batch.unpack().records == ("a", "b", "c")
+    assert batch.unpack().unpack().records == ("a", "b", "c")

@@ -96,7 +96,7 @@ def test_steps_count_on_through_the_epochs():
 
 def test_taken_apart_a_batch_has_a_row_for_each_example():
     batch = Packed(random(20), 64, 640).batch(0)
-    alone = batch.apart()
+    alone = batch.unpack()
     assert alone.rows == len(alone.records) == sum(map(len, batch.records))
     assert alone.source.documents is None
     for row, record in enumerate(alone.records):

@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.types import Memory
 from regard.data.batch import pad
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.decoding.max_length import find_device, find_tensor, limit_length, limit_lengths, resolve_limits
 
 
@@ -50,5 +50,5 @@ def test_the_first_tensor_says_where_the_memory_lives():
 
 
 def test_how_large_a_picture_is_says_nothing_of_its_text():
-    assert limit_lengths(collect([torch.zeros(1, 2, 2), torch.zeros(1, 9, 9)]), 40) == [40, 40]
+    assert limit_lengths(collate_images([torch.zeros(1, 2, 2), torch.zeros(1, 9, 9)]), 40) == [40, 40]
     assert limit_lengths(pad([[1] * 5, [1]]), 40) == [25, 13]

@@ -6,7 +6,7 @@ import torch
 from regard import registry
 from regard.config import AttentionPart, ImageDropout, ImageToTextModel, VitPart
 from regard.data.batch import shifted
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Image2Seq, build
 
@@ -20,7 +20,7 @@ def made(**settings) -> Image2Seq:
 
 
 def pictures():
-    return collect([torch.rand(3, 16, 24), torch.rand(3, 9, 13)], 4)
+    return collate_images([torch.rand(3, 16, 24), torch.rand(3, 9, 13)], 4)
 
 
 @pytest.mark.parametrize("decoder", ["recurrent", "transformer", "convolution"])
@@ -30,7 +30,7 @@ def test_every_encoder_goes_with_every_decoder(encoder, decoder):
     source = pictures()
     together = model(source, shifted(TARGET), weights=True)
     assert together.output.shape == (2, 3, 9)
-    alone = model(source.picked([1]), shifted(TARGET[1:]))
+    alone = model(source.select_rows([1]), shifted(TARGET[1:]))
     torch.testing.assert_close(together.output[1:], alone.output, rtol=1e-4, atol=1e-5)
 
 
@@ -100,5 +100,5 @@ def test_patches_may_have_sizes_of_their_own():
     assert not layer.around_self.first
     assert model.decoder.layers[0].around_self.first
     assert model.encoder.positions.table.shape == (4, 6, 12)
-    source = collect([torch.rand(3, 16, 24)], 4)
+    source = collate_images([torch.rand(3, 16, 24)], 4)
     assert model.read(source).data.shape == (1, 25, 16)

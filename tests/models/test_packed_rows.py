@@ -79,7 +79,7 @@ def test_packed_rows_cost_and_teach_what_rows_of_one_example_do(options):
     model = made(**{**TRANSFORMER, **options})
     check_model(model)
     packed = batch()
-    alone = packed.apart()
+    alone = packed.unpack()
     assert alone.source.documents is None
     assert alone.rows == 9
     total, slopes = gradients(model, packed)
@@ -116,7 +116,7 @@ def test_weights_and_statistics_are_those_of_the_example_alone():
     weights = step.attended["decoder.1.cross"].weights
     other = packed.target.documents[:, None, :, None] != packed.source.documents[:, None, None]
     assert weights.masked_select(other).eq(0).all()
-    alone = packed.apart()
+    alone = packed.unpack()
     single = model(alone.source, shifted(alone.target.data), weights=True, statistics=("entropy",))
     found = step.attended["decoder.1.cross"].statistics["entropy"].movedim(1, -1)[packed.target.keep]
     wanted = single.attended["decoder.1.cross"].statistics["entropy"].movedim(1, -1)[alone.target.keep]
@@ -125,7 +125,7 @@ def test_weights_and_statistics_are_those_of_the_example_alone():
 
 def test_an_empty_row_costs_nothing_and_is_never_nan():
     model, packed = made(**TRANSFORMER), batch()
-    empty = packed.picked([int(packed.source.keep.any(1).logical_not().nonzero()[0])])
+    empty = packed.select_rows([int(packed.source.keep.any(1).logical_not().nonzero()[0])])
     total, slopes = gradients(model, empty)
     assert total == 0
     assert all(each.eq(0).all() for each in slopes.values())

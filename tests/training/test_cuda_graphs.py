@@ -5,9 +5,9 @@ import torch
 
 from regard import tasks
 from regard.config import AttentionPart, Model, Train
-from regard.data.batch import Batch, pad
+from regard.data.batch import Batch, pad, tensors
 from regard.training import cuda_graphs
-from regard.training.cuda_graphs import FEW, Graphed, covers, rounded, up
+from regard.training.cuda_graphs import Graphed, covers
 from regard.training.step import Update
 from regard.training.throughput import Speed
 
@@ -28,21 +28,9 @@ def experiment(model=TRANSFORMER, **train):
     return tasks.experiment("reverse", dataclasses.replace(config, data=data, model=model, train=Train(**train)))[0]
 
 
-@pytest.mark.parametrize(
-    ("length", "wanted"), [(1, 4), (4, 4), (5, 8), (32, 32), (33, 40), (64, 64), (65, 80), (129, 160), (300, 320)]
-)
-def test_lengths_are_rounded_up_to_a_few(length, wanted):
-    assert up(length) == wanted
-
-
-@pytest.mark.parametrize(("length", "wanted"), [(1, 4), (13, 16), (17, 24), (32, 32), (33, 48), (49, 64), (65, 96)])
-def test_texts_of_pictures_are_rounded_up_to_fewer(length, wanted):
-    assert up(length, FEW) == wanted
-
-
 def test_a_rounded_batch_has_the_same_tokens_and_more_padding():
     batch = Batch(pad([[5, 6, 7], [5]]), pad([[8, 9, 8, 9, 8], [8, 9]]), ("a", "b"))
-    wide = rounded(batch)
+    wide = batch.round_shape()
     assert wide.source.data.shape == (2, 4)
     assert wide.target.data.shape == (2, 8)
     assert wide.records == batch.records
@@ -55,14 +43,14 @@ def test_a_rounded_batch_costs_the_same():
     batch = made.train.batch(0)
     update = Update(made)
     made.model.eval()
-    one, other = update.cost(batch), update.cost(rounded(batch))
+    one, other = update.cost(batch), update.cost(batch.round_shape())
     torch.testing.assert_close(one.total, other.total)
     assert one.tokens == other.tokens
 
 
 def test_a_batch_of_a_rounded_shape_is_not_copied():
-    batch = rounded(Batch(pad([[5, 6, 7], [5]]), pad([[8, 9, 8, 9, 8], [8, 9]]), ("a", "b")))
-    again = rounded(batch)
+    batch = Batch(pad([[5, 6, 7], [5]]), pad([[8, 9, 8, 9, 8], [8, 9]]), ("a", "b")).round_shape()
+    again = batch.round_shape()
     assert again.source.data is batch.source.data
     assert again.target.keep is batch.target.keep
 
@@ -113,18 +101,18 @@ def test_a_rounded_batch_of_labelled_pictures_costs_the_same(options):
     made.model.eval()
     batch, update = made.train.batch(0), Update(made)
     made.model.eval()
-    one, other = update.cost(batch), update.cost(rounded(batch))
+    one, other = update.cost(batch), update.cost(batch.round_shape())
     torch.testing.assert_close(one.total, other.total)
     assert one.tokens == other.tokens == len(batch.source.data)
 
 
 def test_a_copy_holds_all_but_the_records():
-    batch = rounded(pictures("classify").train.batch(0))
+    batch = pictures("classify").train.batch(0).round_shape()
     copy = cuda_graphs._plain(batch)
     assert copy.records == ()
-    held = list(cuda_graphs._tensors(copy))
+    held = list(tensors(copy))
     assert len(held) == 4  # pictures, labels, and what is kept of each
-    for one, other in zip(held, cuda_graphs._tensors(batch), strict=True):
+    for one, other in zip(held, tensors(batch), strict=True):
         assert torch.equal(one, other)
         assert one.data_ptr() != other.data_ptr()
 
@@ -222,7 +210,7 @@ def test_a_rounded_batch_of_pictures_has_more_filling_and_costs_the_same():
     made, _ = tasks.experiment("caption", dataclasses.replace(config, data=data))
     update = Update(made)
     batch = made.train.batch(0)
-    wide = rounded(batch)
+    wide = batch.round_shape()
     assert wide.source.data.shape[2:] == (40, 40)
     assert wide.source.keep.sum() == batch.source.keep.sum()
     made.model.eval()
@@ -233,10 +221,10 @@ def test_a_rounded_batch_of_pictures_has_more_filling_and_costs_the_same():
 def test_packed_rows_are_of_one_length_and_stay_so():
     made = experiment(device="cpu", packing_length=27)
     batch = made.train.batch(0)
-    wide = rounded(batch)
+    wide = batch.round_shape()
     assert wide.source.data.shape[1] == wide.target.data.shape[1] == 27
     assert wide.target.documents is batch.target.documents
-    shapes = {cuda_graphs._shape(rounded(made.train.batch(step))) for step in range(2 * made.train.steps_per_epoch())}
+    shapes = {cuda_graphs._shape(made.train.batch(step).round_shape()) for step in range(2 * made.train.steps_per_epoch())}
     assert len(shapes) == 1
     held = cuda_graphs._plain(batch)
     assert torch.equal(held.source.documents, batch.source.documents)

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
-from regard.data.bucketing import levels
+from regard.data.bucketing import round_lengths
 from regard.data.special_tokens import PAD
 from regard.data.text.codec import Example
 
@@ -51,7 +51,7 @@ class Loader:
         self._source = Sequences([example.source for example in examples])
         self._target = Sequences([example.target or [] for example in examples]) if paired else None
         shorter, longer = self._lengths()
-        self._levels = levels(longer, 16) * (1 << 32) + levels(shorter, 4)
+        self._levels = round_lengths(longer, 16) * (1 << 32) + round_lengths(shorter, 4)
         self._sorted = np.lexsort((shorter, longer))
         self._exact = _cuts(longer[self._sorted], batch_tokens)
         self._cuts = _cuts(_tops(longer, self._levels >> 32), batch_tokens) if shuffle else self._exact

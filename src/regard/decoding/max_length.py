@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.data.image.batch import Images
-from regard.models.types import Source
+from regard.data.modality import Source
 from regard.tree import Tree, leaves
 
 
@@ -31,10 +30,9 @@ def limit_length(source: int, most: int, times: float = 3.0) -> int:
 
 
 def limit_lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
-    """Maximum output length for each of several sources; for pictures it is `most`."""
-    if isinstance(source, Images):
-        return [most] * len(source.data)
-    return [limit_length(int(length), most, times) for length in source.keep.sum(1).tolist()]
+    """Maximum output length for each of several sources; `most` where their lengths say nothing of their targets'."""
+    lengths = source.lengths
+    return [most] * len(source.data) if lengths is None else [limit_length(length, most, times) for length in lengths]
 
 
 def resolve_limits(length: int | Sequence[int], memory: Tree) -> list[int]:

@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.alignment.unknown import dictionary, replaced
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.types import ImageExample
+from regard.data.modality import Source
 from regard.data.special_tokens import UNK
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
@@ -37,7 +38,7 @@ from regard.inference.prediction import Prediction
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, perplexity
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Source
+from regard.models.types import Decoder
 from regard.tasks import Figures, TaskConfig, Writes
 from regard.tasks._protocol import Writing, family
 from regard.tree import Tree
@@ -339,7 +340,7 @@ class Trained:
             found
             for rows in (range(middle), range(middle, len(lengths)))
             for found in self._answer(
-                source.picked(rows), beams, best, weights, None if asked is None else [asked[row] for row in rows]
+                source.select_rows(rows), beams, best, weights, None if asked is None else [asked[row] for row in rows]
             )
         ]
 

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batch import pad, shifted
+from regard.data.modality import Source
 from regard.data.special_tokens import BOS, PAD
 from regard.decoding.greedy import greedy
 from regard.decoding.sample import sample
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
 from regard.tree import repeat, select
 
 Outputs = list[list[list[int]]]

@@ -7,13 +7,12 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.config import Train
-from regard.data.modality import AnyBatch
+from regard.data.modality import AnyBatch, Source
 from regard.decoding.max_length import limit_lengths
 from regard.losses.candidates import Outputs, decode_greedily, sample_outputs, score_outputs
 from regard.losses.types import Loss
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
 
 
 class Risk:

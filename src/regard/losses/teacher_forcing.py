@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.config import Train
 from regard.data.batch import Padded, shifted
-from regard.data.modality import AnyBatch
+from regard.data.modality import AnyBatch, Source
 from regard.decoding.attention_weights import find_source_mask
 from regard.losses.attention_penalties import (
     coverage_loss,
@@ -26,7 +26,7 @@ from regard.losses.sequence_risk import Risk
 from regard.losses.types import Loss, Progress
 from regard.models.decoders.scheduled_sampling import sampling_probability
 from regard.models.packing import check_settings
-from regard.models.types import Source, Step
+from regard.models.types import Step
 from regard.tree import Tree
 
 

@@ -8,12 +8,13 @@ from torch import Tensor
 
 from regard.attention.types import Encoded
 from regard.config import ImageDropout, ImageModel, ImageToTextModel, VitPart
+from regard.data.image.batch import Images
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.backbones import ImageEncoder, build_image_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
 from regard.models.layers.attention_output import AttentionOutput
 from regard.models.seq2seq import Seq2Seq, build_decoder, initialise
-from regard.models.types import Decoder, Source
+from regard.models.types import Decoder
 
 
 class Image2Seq(Seq2Seq):
@@ -41,10 +42,10 @@ class Image2Seq(Seq2Seq):
         self.register_buffer("mean", torch.tensor(mean)[:, None, None])
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
 
-    def read(self, source: Source) -> Encoded:
-        """Encode pictures."""
-        found = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
-        return add_positions(found, self.positions)
+    def read(self, source: Images) -> Encoded:
+        """Encode images."""
+        encoded = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
+        return add_positions(encoded, self.positions)
 
 
 def build(

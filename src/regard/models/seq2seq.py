@@ -1,6 +1,6 @@
 """Sequence-to-sequence model: encoder and decoder, and how a config builds them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,16 @@ from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.config import Dropout, EncoderDecoder, Model
+from regard.data.modality import Source
 from regard.models.attention_factory import build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
-from regard.models.encoders.backbones import ImageEncoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.output_heads import make_output_factory
-from regard.models.types import Decoder, Encoder, Source, Step
+from regard.models.types import Decoder, Encoder, Step
 from regard.tree import Tree
 
 
@@ -34,7 +34,7 @@ class Seq2Seq(nn.Module):
     Sutskever, Vinyals and Le 2014, https://arxiv.org/abs/1409.3215
     """
 
-    def __init__(self, encoder: Encoder | ImageEncoder, decoder: Decoder):
+    def __init__(self, encoder: Encoder, decoder: Decoder):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
@@ -42,10 +42,9 @@ class Seq2Seq(nn.Module):
         """Encode a source into the decoder's memory."""
         return self.decoder.remember(self.read(source))
 
-    def read(self, source: Source) -> Encoded:
-        """Encode a source, without the decoder's projections."""
-        encoder: Callable[[Any], Encoded] = self.encoder
-        return encoder(source)
+    def read(self, source: Any) -> Encoded:
+        """Encode a source of the encoder's modality, without the decoder's projections."""
+        return self.encoder(source)
 
     def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """Forward with teacher forcing: logits of every position; `target` begins with BOS. Options are the decoder's."""

@@ -1,18 +1,13 @@
 """Interfaces of encoders and decoders, so that they mix freely and search depends on nothing else."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
-from regard.data.batch import Padded
-from regard.data.image.batch import Images
 from regard.tree import Tree
-
-Source = Padded | Images
-"""Input of an encoder."""
 
 
 class Step(NamedTuple):
@@ -25,11 +20,11 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Encoder protocol: token ids in, one vector of `size` per token out."""
+    """Encoder protocol: a source of the encoder's modality in, vectors of `size` and their padding mask out."""
 
     size: int
 
-    def __call__(self, source: Padded) -> Encoded: ...
+    def __call__(self, source: Any, /) -> Encoded: ...
 
 
 @runtime_checkable

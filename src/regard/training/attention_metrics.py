@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
-from regard.data.batch import Batch, Padded, shifted
+from regard.data.batch import Padded, shifted
 from regard.data.modality import AnyBatch
 from regard.losses.cross_entropy import cross_entropy
 from regard.training.experiment import Experiment
@@ -68,12 +68,12 @@ def probe(batch: AnyBatch) -> AnyBatch:
     """A few examples with targets of one length, a row each, so that no padded query blurs the picture."""
     if batch.target is None:
         return batch
-    batch = batch.apart() if isinstance(batch, Batch) else batch
+    batch = batch.unpack()
     assert batch.target is not None
     lengths = batch.target.keep.sum(1).tolist()
     short = [length for length in lengths if 1 < length <= LONGEST] or [min(lengths)]
     chosen, _ = Counter(short).most_common(1)[0]
-    return batch.picked([row for row, length in enumerate(lengths) if length == chosen][:ROWS])
+    return batch.select_rows([row for row, length in enumerate(lengths) if length == chosen][:ROWS])
 
 
 def measure(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str, float | int]]:

@@ -5,26 +5,20 @@ kernels, each of which computes for a few microseconds and is launched in ten. A
 shape of batch alone, so lengths are rounded up to a few, and the shapes that come back are captured.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from regard.data.batch import Padded
-from regard.data.image.batch import Images
-from regard.data.image.types import ImageBatch
+from regard.data.batch import map_tensors, tensors
 from regard.data.modality import AnyBatch
-from regard.data.special_tokens import PAD
 from regard.losses.types import Loss
 from regard.training.experiment import Experiment, Repeating
 from regard.training.gradient import accumulate, out_of_memory, release
 
 MOST = 256
 """How many shapes are captured; what comes after is computed kernel by kernel."""
-MANY, FEW = 8, 4
-"""In how many steps lengths double: those of texts, and those of the texts of pictures."""
 Shape = tuple[torch.Size, ...]
 
 
@@ -63,7 +57,7 @@ class Graphed:
 
     def __call__(self, batch: AnyBatch) -> Loss:
         """The loss of a batch, its gradients added to those of the batches before."""
-        batch = rounded(batch)
+        batch = batch.round_shape()
         shape = _shape(batch)
         if shape not in self.captured and shape in self.seen and len(self.captured) < self.most:
             try:
@@ -98,7 +92,7 @@ class Graphed:
 
     def replay(self, captured: Captured, batch: AnyBatch) -> Loss:
         """Do what was recorded, with this batch. All graphs share their memory, so the loss is copied out of it at once."""
-        for held, given in zip(_tensors(captured.batch), _tensors(batch), strict=True):
+        for held, given in zip(tensors(captured.batch), tensors(batch), strict=True):
             held.copy_(given, non_blocking=True)
         captured.graph.replay()
         loss = captured.loss
@@ -106,77 +100,20 @@ class Graphed:
         return Loss(loss.total.clone(), _number(loss.tokens, loss.total).clone(), parts)
 
 
-def rounded(batch: AnyBatch) -> AnyBatch:
-    """The same batch with a few more columns of padding, so that there are few shapes."""
-    if not isinstance(batch, ImageBatch):
-        return batch._replace(source=_wider(batch.source), target=None if batch.target is None else _wider(batch.target))
-    target, labels, question = (
-        None if text is None else _wider(text, FEW) for text in (batch.target, batch.labels, batch.question)
-    )
-    return batch._replace(source=_larger(batch.source), target=target, labels=labels, question=question)
-
-
-def up(length: int, steps: int = MANY) -> int:
-    """A length rounded up to few others: 4, 8, ... 32, 40, ... 64, 80, ... 128, 160, ...
-
-    It grows by less than 2 in `steps`, or to a multiple of 4. In FEW steps, which are for the texts of pictures, where each
-    of many sizes meets each length: 4, 8, 12, 16, 24, 32, 48, ...
-    """
-    step = 4
-    while length > steps * step:
-        step *= 2
-    return -(-length // step) * step
-
-
 def pinned(batch: AnyBatch) -> AnyBatch:
     """The same batch in memory that a GPU can read by itself, while the host goes on."""
-    moved = {
-        name: _changed(value, Tensor.pin_memory)
-        for name, value in batch._asdict().items()
-        if value is not None and name != "records"
-    }
-    return batch._replace(**moved)
-
-
-def _wider(padded: Padded, steps: int = MANY) -> Padded:
-    more = up(padded.data.shape[1], steps) - padded.data.shape[1]
-    if not more or padded.documents is not None:  # packed rows are all of one length
-        return padded
-    return Padded(F.pad(padded.data, (0, more), value=PAD), F.pad(padded.keep, (0, more), value=False))
-
-
-def _larger(pictures: Images) -> Images:
-    high, wide = pictures.keep.shape[1:]
-    sides = (0, up(wide) - wide, 0, up(high) - high)
-    if not any(sides):
-        return pictures
-    return Images(F.pad(pictures.data, sides), F.pad(pictures.keep, sides, value=False))
+    return map_tensors(Tensor.pin_memory, batch)
 
 
 def _shape(batch: AnyBatch) -> Shape:
-    return tuple(each.shape for each in _tensors(batch))
+    return tuple(tensor.shape for tensor in tensors(batch))
 
 
 def _plain(batch: AnyBatch) -> AnyBatch:
     """A copy without its records, which a graph does not read."""
-    copies = {name: _changed(value, torch.clone) for name, value in batch._asdict().items() if name != "records"}
-    return type(batch)(**copies)
-
-
-def _changed(value: Tensor | tuple[Tensor | None, ...] | None, change: Callable[[Tensor], Tensor]) -> Any:
-    """A tensor, or each of several, changed; None stays what it is."""
-    if value is None or isinstance(value, Tensor):
-        return value if value is None else change(value)
-    made: Any = type(value)
-    return made(*(None if each is None else change(each) for each in value))
-
-
-def _tensors(batch: AnyBatch) -> Iterable[Tensor]:
-    for name, value in batch._asdict().items():
-        if isinstance(value, Tensor):
-            yield value
-        elif value is not None and name != "records":
-            yield from (each for each in value if each is not None)
+    copy: Any = map_tensors(torch.clone, batch)
+    bare: AnyBatch = copy._replace(records=())
+    return bare
 
 
 def _detached(loss: Loss) -> Loss:

@@ -89,7 +89,7 @@ def release() -> None:
 
 
 def _rows(batch: AnyBatch, first: int, last: int) -> AnyBatch:
-    return batch.picked(range(first, last))
+    return batch.select_rows(range(first, last))
 
 
 def _sum(losses: Sequence[Loss]) -> Loss:

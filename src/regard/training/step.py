@@ -11,7 +11,7 @@ from regard.data.modality import AnyBatch
 from regard.errors import FailedError
 from regard.losses.types import Loss, Progress
 from regard.training.compile import Compiled
-from regard.training.cuda_graphs import Graphed, covers, pinned, rounded
+from regard.training.cuda_graphs import Graphed, covers, pinned
 from regard.training.device import choose
 from regard.training.ema import Average
 from regard.training.experiment import Experiment
@@ -119,7 +119,7 @@ class Update:
         """A batch in the form in which it is taken: for a GPU rounded, where updates are replayed, and pinned."""
         if self.device.type != "cuda":
             return batch
-        return pinned(batch if self.graphs is None else rounded(batch))
+        return pinned(batch if self.graphs is None else batch.round_shape())
 
     def begin(self) -> None:
         """Before the first part of an update, and again when it has to be cut into smaller ones."""

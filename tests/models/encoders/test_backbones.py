@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard import registry
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.models.attention_factory import build_attention as named
 from regard.models.decoders.recurrent import Recurrent
 from regard.models.decoders.transformer import Transformer
@@ -52,7 +52,7 @@ def drawn(*sizes):
 
 def batch(pictures, around=(0, 0), filling=0.0):
     """A batch with so much more around it, filled with something that is no picture."""
-    found = collect(pictures)
+    found = collate_images(pictures)
     sides = (0, around[1], 0, around[0])
     keep = F.pad(found.keep, sides)
     return Images(F.pad(found.data.double(), sides).masked_fill(~keep[:, None], filling), keep)
@@ -94,7 +94,7 @@ def test_padding_changes_nothing_whatever_the_sizes(sizes, around, name):
 @each
 def test_single_precision_is_within_a_hundred_thousandth(name):
     encoder, pictures = made(name).float(), [each.float() for each in drawn((9, 14), (5, 23))]
-    together, alone = encoder(collect(pictures)), encoder(collect(pictures[:1]))
+    together, alone = encoder(collate_images(pictures)), encoder(collate_images(pictures[:1]))
     rows, columns = alone.grid
     found = together.data[0].view(*together.grid, SIZE)[:rows, :columns].flatten(0, 1)
     scale = alone.data.abs().amax()
@@ -149,10 +149,10 @@ def test_a_decoder_reads_it_and_knows_its_rows(attention, decoder):
     torch.manual_seed(0)
     encoder = build_image_encoder("resnet", 2, SIZE, stages=(1, 1)).eval()
     writes = decoder(7, SIZE, SIZE, attention=partial(named, attention)).eval()
-    given, target = collect([each.float() for each in drawn((9, 14), (5, 23))]), torch.tensor([[1, 4, 5], [1, 3, 2]])
+    given, target = collate_images([each.float() for each in drawn((9, 14), (5, 23))]), torch.tensor([[1, 4, 5], [1, 3, 2]])
     memory = writes.remember(encoder(given))
     assert {each.grid for each in memory.memories.values()} == {(3, 6)}
-    alone = writes.remember(encoder(collect([given.data[1, :, :5]])))
+    alone = writes.remember(encoder(collate_images([given.data[1, :, :5]])))
     assert_close(writes(target, memory).output[1:], writes(target[1:], alone).output, atol=1e-4, rtol=1e-4)
 
 

@@ -3,10 +3,10 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.models.encoders.densenet import Block, Dense
 
-PICTURES = collect([torch.rand(1, 40, 70), torch.rand(1, 33, 17)])
+PICTURES = collate_images([torch.rand(1, 40, 70), torch.rand(1, 33, 17)])
 
 
 def test_a_block_is_the_formula_of_the_paper():

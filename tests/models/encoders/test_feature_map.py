@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.models.encoders.feature_map import (
     average_pool,
     build_convolution,
@@ -21,7 +21,7 @@ def kept(*sizes, height, width):
 
 
 def test_what_stands_around_a_picture_does_not_enter():
-    pictures = collect([torch.ones(1, 1, 2), torch.ones(1, 2, 1)])
+    pictures = collate_images([torch.ones(1, 1, 2), torch.ones(1, 2, 1)])
     spoiled = Images(pictures.data.masked_fill(~pictures.keep[:, None], torch.nan), pictures.keep)
     image, keep = mask_pictures(spoiled, 1)
     assert image[:, 0].tolist() == [[[1, 1], [0, 0]], [[1, 0], [1, 0]]]

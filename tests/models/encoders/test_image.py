@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.attention.types import Encoded
 from regard.config import ImageDropout, ImageModel
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.models.encoders.image import StandardisingEncoder, build_standardising_encoder
 
 STANDARD = ((0.5, 0.25, 0.0), (0.5, 0.5, 0.1))
@@ -25,7 +25,7 @@ class Seen(nn.Module):
 
 def test_the_mean_of_each_channel_is_taken_off_and_it_is_divided_by_its_deviation():
     seen = Seen()
-    StandardisingEncoder(seen, STANDARD)(collect([torch.full((3, 8, 8), 0.5)], 8))
+    StandardisingEncoder(seen, STANDARD)(collate_images([torch.full((3, 8, 8), 0.5)], 8))
     assert torch.allclose(seen.pictures.data[0, :, 0, 0], torch.tensor([0.0, 0.5, 5.0]))
 
 
@@ -34,7 +34,7 @@ def test_every_kind_of_encoder_makes_a_map_of_its_size(kind):
     encoder = build_standardising_encoder(
         ImageModel(encoder=kind, hidden_size=16, depth=1, map_size=8), ImageDropout(), STANDARD
     )
-    found = encoder(collect([torch.rand(3, 16, 24)], 8))
+    found = encoder(collate_images([torch.rand(3, 16, 24)], 8))
     assert (encoder.size, encoder.stride) == (8, 8)
     assert found.data.shape == (1, 6, 8)
     assert found.grid == (2, 3)
@@ -45,7 +45,7 @@ def test_places_of_a_map_know_where_they_are_unless_they_are_not_to():
     torch.manual_seed(0)
     told = build_standardising_encoder(model, ImageDropout(), STANDARD).eval()
     plain = StandardisingEncoder(told.encoder, STANDARD).eval()
-    picture = collect([torch.rand(3, 16, 16)], 8)
+    picture = collate_images([torch.rand(3, 16, 16)], 8)
     added = told(picture).data - plain(picture).data
     assert not torch.allclose(added[0, 0], added[0, 3])
     assert (

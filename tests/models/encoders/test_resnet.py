@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.attention.masked_norm import BatchNorm
 from regard.attention.visual import Visual
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.models.encoders.resnet import Block, Residual
 
 EVERYWHERE = torch.ones(2, 6, 7, dtype=torch.bool)
@@ -34,7 +34,7 @@ def test_channels_double_and_places_halve_from_stage_to_stage(stem, stages, stri
     assert (encoder.size, encoder.stride) == (32, stride)
     assert len(encoder.blocks) == sum(stages)
     assert encoder.stem.weight.shape[0] == 32 // 2 ** (len(stages) - 1)
-    encoded = encoder(collect([torch.rand(3, 33, 20)]))
+    encoded = encoder(collate_images([torch.rand(3, 33, 20)]))
     assert encoded.grid == (-(-33 // stride), -(-20 // stride))
     assert encoded.data.shape == (1, encoded.grid[0] * encoded.grid[1], 32)
 
@@ -48,7 +48,7 @@ def test_every_block_has_the_attention_that_is_named():
 
 def test_a_batch_norm_learns_from_the_kept_places_alone():
     torch.manual_seed(0)
-    pictures = collect([torch.rand(1, 9, 12), torch.rand(1, 5, 7)])
+    pictures = collate_images([torch.rand(1, 9, 12), torch.rand(1, 5, 7)])
     wider = Images(F.pad(pictures.data, (0, 5, 0, 3), value=9.0), F.pad(pictures.keep, (0, 5, 0, 3)))
     one, other = Residual(1, 16, stages=(1, 1), norm="batch"), Residual(1, 16, stages=(1, 1), norm="batch")
     other.load_state_dict(one.state_dict())
@@ -59,7 +59,7 @@ def test_a_batch_norm_learns_from_the_kept_places_alone():
 
 
 def test_dropout_falls_in_training_only():
-    encoder, pictures = Residual(1, 16, stages=(1, 1), dropout=0.5), collect([torch.rand(1, 9, 12)])
+    encoder, pictures = Residual(1, 16, stages=(1, 1), dropout=0.5), collate_images([torch.rand(1, 9, 12)])
     assert not torch.equal(encoder(pictures).data, encoder(pictures).data)
     assert torch.equal(encoder.eval()(pictures).data, encoder(pictures).data)
 

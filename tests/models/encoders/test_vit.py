@@ -3,10 +3,10 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.models.encoders.vit import Patches
 
-PICTURES = collect([torch.rand(3, 13, 20), torch.rand(3, 8, 4)])
+PICTURES = collate_images([torch.rand(3, 13, 20), torch.rand(3, 8, 4)])
 
 
 def small(**options):
@@ -104,4 +104,4 @@ def test_a_table_is_for_maps_of_one_size():
     found = encoder(PICTURES).data[0, 7] - encoder.cut(PICTURES.data, PICTURES.keep)[0][0, :, 1, 2]
     assert_close(found, encoder.positions.table[1, 2])
     with pytest.raises(ValueError, match="GridTable has vectors for a map of 4 x 5, and met one of 2 x 2; read every"):
-        encoder(collect([torch.rand(3, 8, 8)]))
+        encoder(collate_images([torch.rand(3, 8, 8)]))

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from regard.attention.types import Encoded
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.models.detections import Objects
 
 
@@ -74,7 +74,7 @@ def single(draw, count, width=32, height=32):
         x, y = draw.uniform(side / 2, width - side / 2), draw.uniform(side / 2, height - side / 2)
         picture[:, shape(kind, x, y, side, width, height)] = COLOURS[colour][:, None]
         pictures.append(picture)
-    return collect(pictures), torch.from_numpy(kinds), torch.from_numpy(colours)
+    return collate_images(pictures), torch.from_numpy(kinds), torch.from_numpy(colours)
 
 
 def blank(batch=2, height=16, width=24):

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.tasks.classify.glimpse_loss import glimpses
 from regard.tasks.classify.glimpse_model import Glimpses, sense
 
@@ -12,21 +12,21 @@ from ...models.pictures.small import blank, shape, wider
 
 def test_a_glimpse_is_the_square_around_a_point():
     picture = torch.arange(64.0).view(1, 8, 8) / 64
-    found = sense(collect([picture]), torch.tensor([[0.0, 0.0]]), 4, 1)
+    found = sense(collate_images([picture]), torch.tensor([[0.0, 0.0]]), 4, 1)
     assert_close(found[0], picture[:, 2:6, 2:6])
-    found = sense(collect([picture]), torch.tensor([[0.5, -0.5]]), 4, 1)
+    found = sense(collate_images([picture]), torch.tensor([[0.5, -0.5]]), 4, 1)
     assert_close(found[0], picture[:, 0:4, 4:8])
 
 
 def test_larger_scales_are_means_of_larger_squares():
     picture = torch.rand(2, 8, 8)
-    found = sense(collect([picture]), torch.tensor([[0.0, 0.0]]), 4, 2)
+    found = sense(collate_images([picture]), torch.tensor([[0.0, 0.0]]), 4, 2)
     assert found.shape == (1, 4, 4, 4)
     assert_close(found[0, 2:], torch.nn.functional.avg_pool2d(picture[None], 2)[0])
 
 
 def test_beyond_the_picture_there_is_nothing():
-    found = sense(collect([torch.ones(1, 8, 8)]), torch.tensor([[-1.0, -1.0]]), 4, 1)[0, 0]
+    found = sense(collate_images([torch.ones(1, 8, 8)]), torch.tensor([[-1.0, -1.0]]), 4, 1)[0, 0]
     assert found[:2].sum() == 0
     assert found[:, :2].sum() == 0
     assert_close(found[2:, 2:], torch.ones(2, 2))
@@ -34,7 +34,7 @@ def test_beyond_the_picture_there_is_nothing():
 
 def test_a_glimpse_is_where_it_should_be_in_bfloat16():
     picture = (torch.arange(1001) % 256 / 256).expand(1, 9, 1001)  # bfloat16 has each of these numbers
-    exact = collect([picture])
+    exact = collate_images([picture])
     half = exact._replace(data=exact.data.bfloat16())
     points = torch.tensor([[0.8203125, 0.0]])
     found = sense(half, points.bfloat16(), 4, 2)
@@ -43,7 +43,7 @@ def test_a_glimpse_is_where_it_should_be_in_bfloat16():
 
 
 def test_boxes_and_cover_are_where_they_should_be_in_bfloat16():
-    model, exact = Glimpses(3, side=4, size=16), collect([torch.zeros(1, 9, 1001)])
+    model, exact = Glimpses(3, side=4, size=16), collate_images([torch.zeros(1, 9, 1001)])
     half, points = exact._replace(data=exact.data.bfloat16()), torch.tensor([[[0.8203125, 0.0]]])
     assert torch.equal(model.boxes(half, points.bfloat16()), model.boxes(exact, points))
     assert torch.equal(model.cover(half, points.bfloat16()) > 0, model.cover(exact, points) > 0)
@@ -51,8 +51,8 @@ def test_boxes_and_cover_are_where_they_should_be_in_bfloat16():
 
 def test_points_are_of_each_picture_itself():
     picture = torch.rand(1, 8, 8)
-    alone = sense(collect([picture]), torch.tensor([[0.3, -0.2]]), 4, 1)
-    beside = sense(collect([picture, torch.rand(1, 12, 16)]), torch.tensor([[0.3, -0.2]] * 2), 4, 1)
+    alone = sense(collate_images([picture]), torch.tensor([[0.3, -0.2]]), 4, 1)
+    beside = sense(collate_images([picture, torch.rand(1, 12, 16)]), torch.tensor([[0.3, -0.2]] * 2), 4, 1)
     assert_close(beside[:1], alone)
 
 
@@ -101,7 +101,7 @@ def test_it_learns_to_look_where_the_answer_is():
             picture[0, 7:9, 9 if right else 6] = 1.0
             picture[0, shape(0 if label else 2, 13 if right else 3, 8, 5, 16, 16)] = 1.0
             pictures.append(picture)
-        return collect(pictures), torch.from_numpy(labels)
+        return collate_images(pictures), torch.from_numpy(labels)
 
     model = Glimpses(2, side=6, steps=3, size=64, deviation=0.2)
     optimiser = torch.optim.Adam(model.parameters(), 5e-3)
@@ -139,8 +139,8 @@ def test_pictures_are_standardised_first():
     plain, other = Glimpses(3, side=4, size=16), Glimpses(3, side=4, size=16, standard=((0.2,), (0.5,)))
     other.load_state_dict({**plain.state_dict(), "mean": other.mean, "spread": other.spread})
     picture = torch.rand(1, 8, 8)
-    found = other.eval()(collect([picture])).logits
-    assert_close(found, plain.eval()(collect([(picture - 0.2) / 0.5])).logits)
+    found = other.eval()(collate_images([picture])).logits
+    assert_close(found, plain.eval()(collate_images([(picture - 0.2) / 0.5])).logits)
 
 
 def test_glimpses_may_be_put_aside_unless_training():

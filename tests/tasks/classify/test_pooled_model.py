@@ -1,7 +1,7 @@
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.tasks.classify.pooled_model import Pooled
 
 from ...models.pictures.small import Tiny, blank, wider
@@ -9,7 +9,7 @@ from ...models.pictures.small import Tiny, blank, wider
 
 def test_all_places_with_a_picture_count_alike():
     model = Pooled(Tiny(), 4).eval()
-    pictures = collect([torch.rand(3, 16, 16), torch.rand(3, 8, 16)])
+    pictures = collate_images([torch.rand(3, 16, 16), torch.rand(3, 8, 16)])
     answer = model(pictures, weights=True)
     encoded = model.encoder(pictures)
     weights = answer.weights["pooled"]

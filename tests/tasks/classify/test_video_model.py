@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.losses.labels import one_label
 from regard.tasks.classify.video_model import Frames
 
@@ -18,7 +18,7 @@ def clips(draw, count, frames=4):
         for time in range(frames):
             away = (2 if label else -2) * (time - (frames - 1) / 2)
             pictures.append(shape(0, x + away, y, 4, 16, 16)[None].float())
-    return collect(pictures), torch.ones(count, frames, dtype=torch.bool), torch.from_numpy(labels)
+    return collate_images(pictures), torch.ones(count, frames, dtype=torch.bool), torch.from_numpy(labels)
 
 
 def test_it_says_where_it_looked_in_space_and_in_time():

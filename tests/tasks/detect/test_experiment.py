@@ -66,7 +66,7 @@ def test_what_is_found_costs_and_what_is_noised_too(noised):
 def test_a_batch_with_nothing_on_it_teaches_that(tmp_path):
     path = table(tmp_path, [row("cat"), row(), row()])
     made, _ = tasks.experiment("detect", config(f"data.train={path}", f"data.valid={path}"))
-    batch = made.train.batch(0).picked([0])
+    batch = made.train.batch(0).select_rows([0])
     empty = batch._replace(labels=batch.labels._replace(data=batch.labels.data[:, :0], keep=batch.labels.keep[:, :0]))
     loss = made.loss(made.model, empty._replace(boxes=torch.zeros(1, 0, 4)), Progress(0, 1))
     assert torch.isfinite(loss.total)

@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.metrics.boxes import generalised_iou
 from regard.models.detections import Objects, collate_objects
 from regard.tasks.detect.loss import SetLoss, focal
@@ -132,7 +132,7 @@ def test_a_detector_says_which_queries_are_real_and_what_is_too_much_is_refused(
     model = Detector(Tiny(), 3, 32, heads=4, queries=9, layers=1)
     small, large = torch.rand(3, 4, 4), torch.rand(3, 16, 16)
     there = objects((0, LEFT), (1, RIGHT))
-    alone, beside = model(collect([small])), model(collect([small, large]))
+    alone, beside = model(collate_images([small])), model(collate_images([small, large]))
     assert beside.real.sum(1).tolist() == [alone.logits.shape[2], 4] == [1, 4]  # a place is 8 pixels wide and high
     for found, things in ((alone, [there]), (beside, [there, NOTHING])):
         with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries"):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.metrics.detection import average_precision
 from regard.models.attention_factory import build_attention
 from regard.models.detections import Objects, add_noise, collate_objects
@@ -95,7 +95,7 @@ def test_a_box_is_corrected_in_units_of_itself():
 def test_it_learns_to_find_things_by_heart():
     draw = np.random.default_rng(0)
     scenes = [scene(draw) for _ in range(6)]
-    pictures, objects = collect([picture for picture, _ in scenes]), collate_objects([there for _, there in scenes])
+    pictures, objects = collate_images([picture for picture, _ in scenes]), collate_objects([there for _, there in scenes])
     model, loss = Detector(Tiny(24), 3, 32, queries=12, layers=2, heads=4), SetLoss()
     optimiser = torch.optim.AdamW(model.parameters(), 3e-3)
     for _ in range(100):

@@ -2,7 +2,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.data.batch import pad
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.transformer import Transformer
 from regard.tasks.retrieve.model import Matching
@@ -16,7 +16,7 @@ def model(closer=True):
     return Matching(pictures, texts, 6, reranking=reranking).eval()
 
 
-PICTURES = collect([torch.rand(3, 16, 16), torch.rand(3, 16, 24)], 8)
+PICTURES = collate_images([torch.rand(3, 16, 16), torch.rand(3, 16, 24)], 8)
 TEXTS = pad([[5, 6, 2], [7, 2]])
 
 

@@ -79,7 +79,7 @@ def test_halves_of_a_batch_cost_what_the_whole_costs(run):
     model, batch = run[1].model.eval(), max((run[1].train.batch(step) for step in range(2)), key=lambda each: each.rows)
     assert batch.rows == 8
     whole = run[1].loss(model, batch, Progress(0, 2))
-    halves = [run[1].loss(model, batch.picked(rows), Progress(0, 2)) for rows in (range(3), range(3, batch.rows))]
+    halves = [run[1].loss(model, batch.select_rows(rows), Progress(0, 2)) for rows in (range(3), range(3, batch.rows))]
     torch.testing.assert_close(sum(each.total for each in halves), whole.total, rtol=1e-4, atol=1e-4)
     assert sum(each.tokens for each in halves) == whole.tokens
 

@@ -1,4 +1,4 @@
-"""Pictures of different sizes in one tensor, and which parts of it are real."""
+"""Images of different sizes padded to one tensor, with the mask of what is not padding."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,53 +6,71 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional
+
+from regard.data.bucketing import round_length
+
+STEPS = 8
+"""Steps in which heights and widths double for CUDA graphs."""
 
 
 class Images(NamedTuple):
-    """Pictures one behind the other, each in the top left corner; `keep` is True where there is one."""
+    """Padded images, each in the top left corner; `keep` is True where there is one."""
 
     data: Float[Tensor, "batch channels height width"]
-    """From 0 to 1, and 0 where there is no picture."""
+    """From 0 to 1, and 0 at padding."""
     keep: Bool[Tensor, "batch height width"]
 
     def to(self, device: torch.device | str) -> "Images":
-        """The same on another device."""
+        """Copy on another device."""
         return Images(self.data.to(device, non_blocking=True), self.keep.to(device, non_blocking=True))
 
-    def picked(self, rows: Sequence[int]) -> "Images":
-        """These pictures, without the filling that none of them needs."""
+    @property
+    def lengths(self) -> None:
+        """None: the size of an image says nothing of the length of a text about it."""
+        return None
+
+    def select_rows(self, rows: Sequence[int]) -> "Images":
+        """These images, without the padding that none of them needs."""
         keep = self.keep[list(rows)]
-        high, wide = (_extent(keep.any(0).any(side)) for side in (1, 0))
-        return Images(self.data[list(rows), :, :high, :wide], keep[:, :high, :wide])
+        height, width = (_find_extent(keep.any(0).any(side)) for side in (1, 0))
+        return Images(self.data[list(rows), :, :height, :width], keep[:, :height, :width])
+
+    def round_shape(self) -> "Images":
+        """The images with more padding, up to a rounded height and width."""
+        height, width = self.keep.shape[1:]
+        padding = (0, round_length(width, STEPS) - width, 0, round_length(height, STEPS) - height)
+        if not any(padding):
+            return self
+        return Images(functional.pad(self.data, padding), functional.pad(self.keep, padding, value=False))
 
 
-def collect(
-    pictures: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1, least: tuple[int, int] = (1, 1)
+def collate_images(
+    images: Sequence[Float[Tensor, "channels _height _width"]], multiple: int = 1, least: tuple[int, int] = (1, 1)
 ) -> Images:
-    """Pictures as one tensor, whose height and width are rounded up to a multiple: of an encoder's stride, say.
+    """Pad images to one tensor, whose height and width are multiples of `multiple`, such as the stride of an encoder.
 
-    There is room for pictures of the `least` height and width, even if all are smaller.
+    It is at least as large as the `least` height and width, even if all images are smaller.
     """
-    if not pictures:
+    if not images:
         raise ValueError("a batch needs at least one picture, got none")
     if multiple < 1:
         raise ValueError(f"height and width are rounded up to a multiple of 1 or more, got {multiple}")
-    kinds = sorted({picture.shape[0] for picture in pictures})
-    if len(kinds) > 1:
-        raise ValueError(f"a batch needs pictures of equally many channels, got {' and '.join(map(str, kinds))}")
-    most = [max(least[side], *(each.shape[side + 1] for each in pictures)) for side in (0, 1)]
-    height, width = (-(-each // multiple) * multiple for each in most)
-    if all(picture.shape[1:] == (height, width) for picture in pictures):
-        return Images(torch.stack(list(pictures)).float(), torch.ones(len(pictures), height, width, dtype=torch.bool))
-    data = torch.zeros(len(pictures), kinds[0], height, width)
-    keep = torch.zeros(len(pictures), height, width, dtype=torch.bool)
-    for row, picture in enumerate(pictures):
-        _, high, wide = picture.shape
-        data[row, :, :high, :wide] = picture
-        keep[row, :high, :wide] = True
+    channels = sorted({image.shape[0] for image in images})
+    if len(channels) > 1:
+        raise ValueError(f"a batch needs pictures of equally many channels, got {' and '.join(map(str, channels))}")
+    sides = [max(least[side], *(image.shape[side + 1] for image in images)) for side in (0, 1)]
+    height, width = (-(-side // multiple) * multiple for side in sides)
+    if all(image.shape[1:] == (height, width) for image in images):
+        return Images(torch.stack(list(images)).float(), torch.ones(len(images), height, width, dtype=torch.bool))
+    data = torch.zeros(len(images), channels[0], height, width)
+    keep = torch.zeros(len(images), height, width, dtype=torch.bool)
+    for row, image in enumerate(images):
+        data[row, :, : image.shape[1], : image.shape[2]] = image
+        keep[row, : image.shape[1], : image.shape[2]] = True
     return Images(data, keep)
 
 
-def _extent(kept: Bool[Tensor, " places"]) -> int:
-    """How far what is kept reaches, and at least one place."""
-    return int(kept.nonzero().max()) + 1 if kept.any() else 1
+def _find_extent(keep: Bool[Tensor, " positions"]) -> int:
+    """Last kept position, counted from 1; 1 where nothing is kept."""
+    return int(keep.nonzero().max()) + 1 if keep.any() else 1

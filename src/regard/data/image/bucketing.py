@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.bucketing import levels
+from regard.data.bucketing import round_lengths
 
 Numbers = NDArray[np.int64]
 STEPS = 2
@@ -34,7 +34,7 @@ def order(sizes: Numbers, budget: int, multiple: int = 1) -> Order:
     """
     sizes = np.maximum(sizes, 1)
     sizes[:, 1:] = -(-sizes[:, 1:] // multiple) * multiple
-    frames, heights, widths = sizes[:, 0], levels(sizes[:, 1], STEPS), levels(sizes[:, 2], STEPS)
+    frames, heights, widths = sizes[:, 0], round_lengths(sizes[:, 1], STEPS), round_lengths(sizes[:, 2], STEPS)
     _, row = np.unique(heights, return_inverse=True)
     keys = np.stack((frames, heights, np.where(row % 2 == 0, widths, -widths)), axis=1)
     _, level = np.unique(keys, axis=0, return_inverse=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.data.batch import Padded, pad
 from regard.data.image.augment import Change, Together
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.data.image.bucketing import order
 from regard.data.image.cache import ImageCache
 from regard.data.image.types import ImageBatch, Part
@@ -191,10 +191,10 @@ def _rows(
 ) -> tuple[Images, Bool[Tensor, "batch most"] | None]:
     """Pictures as they are; of clips all frames, and which of them there are."""
     if pictures[0].dim() == 3:
-        return collect(pictures, multiple, least), None
+        return collate_images(pictures, multiple, least), None
     lengths = torch.tensor([len(clip) for clip in pictures])
     there = torch.arange(int(lengths.max())) < lengths[:, None]
-    packed = collect([frame for clip in pictures for frame in clip], multiple, least)
+    packed = collate_images([frame for clip in pictures for frame in clip], multiple, least)
     if there.all():
         return packed, there
     data = packed.data.new_zeros(there.numel(), *packed.data.shape[1:])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.config import ImageData
 from regard.data.image.augment import Change
-from regard.data.image.batch import Images, collect
+from regard.data.image.batch import Images, collate_images
 from regard.data.image.cache import ImageCache
 from regard.data.image.loader import Loader
 from regard.data.image.reading import place, size
@@ -73,7 +73,7 @@ class ImageCodec:
 
     def alone(self, example: ImageExample) -> Images:
         """One picture, as a model reads it."""
-        return collect([self.cache_images([example]).picture(0)], self.stride)
+        return collate_images([self.cache_images([example]).picture(0)], self.stride)
 
     def loader(self, examples: Sequence[ImageExample], budget: int) -> Loader:
         """Batches to evaluate with, of at most so many pixels."""

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.types import Attended
+from regard.data.modality import Source
 from regard.inference.ensemble.average import AVERAGES, Average, blend, probabilities
 from regard.models.layers.log_mixture import to_float32
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Decoder, Source, Step
+from regard.models.types import Decoder, Step
 from regard.training.state_dict import named
 from regard.tree import Tree
 

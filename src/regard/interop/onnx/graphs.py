@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from regard.attention.types import Encoded, Memory
 from regard.data.batch import Padded
 from regard.data.image.batch import Images
+from regard.data.modality import Source
 from regard.interop.onnx.sources import Sizes, drawn, vocabulary
 from regard.models.decoders import DecoderMemory
 from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
 from regard.tree import Tree, map_tree, repeat
 
 OUTPUT = "log_probabilities"

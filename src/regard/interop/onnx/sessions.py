@@ -10,11 +10,12 @@ from torch import Tensor, nn
 from regard.attention.module import Attention
 from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Memory
+from regard.data.modality import Source
 from regard.errors import DamagedError, DataError
 from regard.interop.onnx.graphs import KEPT, OUTPUT, memorised
 from regard.interop.onnx.sources import Longest
 from regard.interop.require import needed
-from regard.models.types import Source, Step
+from regard.models.types import Step
 from regard.training.run_directory import STEP
 
 ENCODER = "encoder.onnx"

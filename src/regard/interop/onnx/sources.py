@@ -8,10 +8,10 @@ from torch import Tensor
 from regard.config import ImageTextData
 from regard.data.batch import Padded
 from regard.data.image.batch import Images
+from regard.data.modality import Source
 from regard.models.encoders.backbones import ImageEncoder
 from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
 from regard.tasks._protocol import TaskConfig
 
 LEAST = 2

@@ -7,7 +7,7 @@ import torch
 
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import pad
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.decoding.engines.cuda import encoder as file
 from regard.decoding.engines.cuda.encoder import Encoding, encode, find_encoding, lock_device, pad_with_first
 from regard.errors import ConfigError
@@ -137,7 +137,7 @@ def test_on_a_cpu_nobody_waits():
 
 
 def test_pictures_are_encoded_as_they_are_and_not_in_half_precision():
-    pictures = collect([torch.rand(3, 4, 4)])
+    pictures = collate_images([torch.rand(3, 4, 4)])
     reading = SimpleNamespace(encode=lambda source: source.data.sum())
     assert encode(reading, pictures) == pictures.data.sum()
     with pytest.raises(ConfigError, match="precision=bf16 does not cover models that read pictures; use precision=float32"):

@@ -6,7 +6,7 @@ import transformers
 from torch.testing import assert_close
 
 import regard
-from regard.data.image.batch import collect
+from regard.data.image.batch import collate_images
 from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.special_tokens import BOS
@@ -29,7 +29,7 @@ def logits(trained, pictures, target):
     numbers = trained.codec.target.numbers
     before = torch.tensor([[BOS, *(numbers[each] for each in row[1:])] for row in target.tolist()])
     with torch.no_grad():
-        found = trained.model(collect(list(pictures.float() / 255), trained.codec.stride), before).output
+        found = trained.model(collate_images(list(pictures.float() / 255), trained.codec.stride), before).output
     return found[..., torch.tensor([numbers[each] for each in range(len(numbers))])]
 
 

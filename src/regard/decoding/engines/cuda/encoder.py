@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batch import Padded
+from regard.data.modality import Source
 from regard.data.special_tokens import PAD
 from regard.decoding.engines.cuda.buckets import ALIGNED, round_up
 from regard.decoding.engines.cuda.graph import Pool, ReplayedGraph, create_pool
@@ -20,7 +21,6 @@ from regard.decoding.engines.select import has_hooks
 from regard.decoding.engines.version import ModelVersion
 from regard.errors import ConfigError
 from regard.models.seq2seq import Seq2Seq
-from regard.models.types import Source
 from regard.tree import Tree, map_tree
 
 MAX_SHAPES = 32
