@@ -22,7 +22,7 @@ from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded
 from regard.kernels import additive_gpu, flash, short
 from regard.losses import linear_cross_entropy
-from regard.losses.teacher_forcing import Teacher
+from regard.losses.teacher_forcing import TeacherForcing
 from regard.losses.types import Loss, Progress
 from regard.models.decoders import recurrent_fused
 from regard.models.layers import add_norm, feedforward
@@ -68,7 +68,7 @@ class Updates:
         graph: bool = True,
     ):
         self.model, self.batch, self.settings, self.layers, self.count = model, batch, settings, layers, 0
-        self.teacher, self.optimiser = Teacher(settings, model), optimiser(model, settings)
+        self.teacher, self.optimiser = TeacherForcing(settings, model), optimiser(model, settings)
         self.learned = list(model.parameters())
         self.device = self.learned[0].device
         self.gradients = Graphed(self.cost, self.device, self.learned) if graph else self.eager

@@ -28,7 +28,7 @@ from regard.data.loader import Loader
 from regard.data.packing import Packed
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
-from regard.losses.teacher_forcing import Teacher
+from regard.losses.teacher_forcing import TeacherForcing
 from regard.losses.types import Loss, Progress
 from regard.models.seq2seq import build
 from regard.training.cuda_graphs import Graphed
@@ -83,7 +83,7 @@ class Side:
         self.batches = batches
         settings = Train(precision="bf16" if DEVICE.type == "cuda" else "fp32", label_smoothing=0.1, learning_rate=1e-4)
         self.model = build(model, Dropout(), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
-        self.teacher, self.optimiser = Teacher(settings, self.model), optimiser(self.model, settings)
+        self.teacher, self.optimiser = TeacherForcing(settings, self.model), optimiser(self.model, settings)
         self.clip = settings.gradient_clip
         self.halved = Halved(self.model) if DEVICE.type == "cuda" else nullcontext()
         self.graphs = Graphed(self.cost, DEVICE, list(self.model.parameters())) if DEVICE.type == "cuda" else None

@@ -29,7 +29,7 @@ from regard.data.batch import Batch, shifted
 from regard.data.loader import Loader
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.seq2seq import build
 
 VOCABULARY = 8000
@@ -155,7 +155,7 @@ class Ours(nn.Module):
         self.inner = build(model, Dropout(), VOCABULARY, VOCABULARY, joint)
 
     def forward(self, batch: Batch) -> Tensor:
-        return teach(self.inner, batch).total
+        return teacher_forcing_loss(self.inner, batch).total
 
 
 def sides(kind: str) -> dict[str, Callable[[], nn.Module]]:

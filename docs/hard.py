@@ -17,7 +17,7 @@ from regard import tasks
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch, shifted
 from regard.losses.hard_attention import Reinforce, find_hard_attentions
-from regard.losses.teacher_forcing import Teacher, compute_target_logprobs
+from regard.losses.teacher_forcing import TeacherForcing, compute_target_logprobs
 from regard.losses.types import Progress
 from regard.training.optimizer import clip, optimiser
 
@@ -50,7 +50,7 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
     )
     experiment, _ = tasks.experiment("reverse", config)
     model, teacher = experiment.model.train(), experiment.loss
-    assert isinstance(teacher, Teacher)
+    assert isinstance(teacher, TeacherForcing)
     learning = optimiser(model, settings, teacher)
     curves = [Curve(baseline, [], []) for baseline in COLOURS]
     for step in range(steps + 1):
@@ -65,11 +65,11 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
         for learner in (model, teacher):
             clip(learner.parameters(), loss.tokens, settings.gradient_clip)
         learning.step()
-        teacher.see(loss)
+        teacher.update_baseline(loss)
     return curves
 
 
-def variances(model: nn.Module, teacher: Teacher, batch: Batch, draws: int) -> dict[str, float]:
+def variances(model: nn.Module, teacher: TeacherForcing, batch: Batch, draws: int) -> dict[str, float]:
     """The variance of the gradient of the score's parameters, summed over all of them, under each baseline."""
     settings, names = teacher.settings, find_hard_attentions(model)
     each = {

@@ -8,7 +8,7 @@ from regard.attention.types import Attended
 from regard.config import Dropout, Model, Train
 from regard.data.batch import shifted
 from regard.losses.attention_penalties import coverage_loss, doubly_stochastic_loss, guided_attention_loss
-from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.teacher_forcing import TeacherForcing, teacher_forcing_loss
 from regard.losses.types import Progress
 from regard.models.seq2seq import build
 
@@ -56,7 +56,7 @@ def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
             return super().forward(source, target, **options)
 
     model, batch = Watched(dropout=0.0), Copies().batch(0)
-    plain, covered = teach(model, batch), teach(model, batch, coverage=0.5)
+    plain, covered = teacher_forcing_loss(model, batch), teacher_forcing_loss(model, batch, coverage=0.5)
     assert asked == [{}, {"weights": True}]
     repeated = coverage_loss(model(batch.source, shifted(batch.target.data), weights=True).attended, batch.target.keep)
     assert covered.total.item() == pytest.approx((plain.total + 0.5 * repeated).item())
@@ -66,7 +66,7 @@ def test_coverage_is_weighed_and_added_and_weights_are_asked_for_only_then():
 def test_coverage_needs_an_attention_over_the_source():
     text = "train.coverage_weight needs an attention over the source, and this model has none; set it to 0"
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(coverage_weight=1.0), Plain())
+        TeacherForcing(Train(coverage_weight=1.0), Plain())
     with pytest.raises(ValueError, match=text):
         coverage_loss(cross((1.0, 0.0), name="decoder.0.self"), KEEP)
 
@@ -118,7 +118,7 @@ def test_places_that_are_not_read_once_have_their_price():
         build(Model(hidden_size=8), Dropout(0.0, 0.0), VOCABULARY, VOCABULARY, joint=False).eval(),
         Copies().batch(0),
     )
-    plain, priced = teach(model, batch), teach(model, batch, doubly_stochastic=2.0)
+    plain, priced = teacher_forcing_loss(model, batch), teacher_forcing_loss(model, batch, doubly_stochastic=2.0)
     weights = model(batch.source, shifted(batch.target.data), weights=True).attended["decoder.cross"].weights[:, 0]
     read = weights.masked_fill(~batch.target.keep[..., None], 0.0).sum(1)
     uneven = (1 - read).square().masked_fill(~batch.source.keep, 0.0).sum()
@@ -154,7 +154,7 @@ def test_guided_attention_is_the_mean_over_heads_of_cross_attentions():
 
 def test_guided_attention_is_weighted_and_added():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    plain, charged = teach(model, batch), teach(model, batch, diagonal=0.5)
+    plain, charged = teacher_forcing_loss(model, batch), teacher_forcing_loss(model, batch, guided_attention=0.5)
     attended = model(batch.source, shifted(batch.target.data), weights=True).attended
     far = guided_attention_loss(attended, batch.source.keep, batch.target.keep)
     assert far.item() > 0
@@ -164,13 +164,13 @@ def test_guided_attention_is_weighted_and_added():
 
 def test_a_teacher_adds_guided_attention_by_its_weight():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    taught = Teacher(Train(guided_attention=0.5), model)(model, batch, Progress(0, 1))
-    assert taught.total.item() == pytest.approx(teach(model, batch, diagonal=0.5).total.item())
+    taught = TeacherForcing(Train(guided_attention=0.5), model)(model, batch, Progress(0, 1))
+    assert taught.total.item() == pytest.approx(teacher_forcing_loss(model, batch, guided_attention=0.5).total.item())
 
 
 def test_guided_attention_needs_an_attention_over_the_source():
     text = "train.guided_attention needs an attention over the source, and this model has none; set it to 0"
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(guided_attention=1.0), Plain())
+        TeacherForcing(Train(guided_attention=1.0), Plain())
     with pytest.raises(ValueError, match=text):
         guided_attention_loss(cross([1.0, 0.0], name="decoder.0.self"), mask(2, 2), mask(1, 1))

@@ -65,8 +65,8 @@ def test_likelihoods_are_those_of_each_output_alone_and_have_gradients(decoder, 
             output = model(alone, torch.tensor([[BOS, *each[:-1]]])).output.float()
             output[..., [PAD, BOS]] = -torch.inf
             logs.append(output.log_softmax(-1)[0, torch.arange(len(each)), each].sum())
-    torch.testing.assert_close(found.logs[found.keep], torch.stack(logs), rtol=1e-4, atol=1e-5)
-    found.logs.sum().backward()
+    torch.testing.assert_close(found.log_probabilities[found.keep], torch.stack(logs), rtol=1e-4, atol=1e-5)
+    found.log_probabilities.sum().backward()
     assert all(each.grad is not None and each.grad.isfinite().all() for each in model.encoder.parameters())
 
 
@@ -79,4 +79,4 @@ def test_they_are_the_likelihoods_that_search_gives_but_for_tokens_that_are_neve
         for place in range(3):
             target = pad([several[place] for several in outputs])
             scores = rate(model.decoder, model.encode(SOURCE), target).scores
-            torch.testing.assert_close(found.logs[:, place].double(), scores, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(found.log_probabilities[:, place].double(), scores, rtol=1e-5, atol=1e-5)

@@ -12,8 +12,8 @@ from regard.data.loader import Loader
 from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
 from regard.errors import ConfigError
-from regard.losses.guided_alignment import Guide, attach_links, guided, guided_alignment_loss
-from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.guided_alignment import Guide, attach_links, build_guide, guided_alignment_loss
+from regard.losses.teacher_forcing import TeacherForcing, teacher_forcing_loss
 from regard.losses.types import Progress
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
@@ -139,9 +139,9 @@ def network(attention="transformer", **options):
 
 def test_a_config_says_which_head_is_guided():
     model = network()
-    assert guided(Train(), model) is None
-    assert guided(Train(guided_alignment=0.5), model) == Guide(Head(), 0.5)
-    found = guided(Train(guided_alignment=1.0, guided_alignment_head="decoder.0.cross:1"), model)
+    assert build_guide(Train(), model) is None
+    assert build_guide(Train(guided_alignment=0.5), model) == Guide(Head(), 0.5)
+    found = build_guide(Train(guided_alignment=1.0, guided_alignment_head="decoder.0.cross:1"), model)
     assert found == Guide(Head("decoder.0.cross", 1), 1.0)
 
 
@@ -160,7 +160,7 @@ def test_a_config_says_which_head_is_guided():
 )
 def test_a_head_that_the_model_does_not_have_is_refused(attention, named, told):
     with pytest.raises(ConfigError, match=told):
-        guided(Train(guided_alignment=1.0, guided_alignment_head=named), network(attention))
+        build_guide(Train(guided_alignment=1.0, guided_alignment_head=named), network(attention))
 
 
 def batch():
@@ -170,8 +170,8 @@ def batch():
 
 def test_the_loss_has_its_share_of_guidance_and_only_then_asks_for_weights():
     model = network().eval()
-    plain = teach(model, batch())
-    found = Teacher(Train(guided_alignment=0.5), model)(model, batch(), Progress(0, 1))
+    plain = teacher_forcing_loss(model, batch())
+    found = TeacherForcing(Train(guided_alignment=0.5), model)(model, batch(), Progress(0, 1))
     assert set(found.parts) - set(plain.parts) == {"guided_alignment"}
     torch.testing.assert_close(found.total, plain.total + 0.5 * found.parts["guided_alignment"])
     found.total.backward()
@@ -180,8 +180,10 @@ def test_the_loss_has_its_share_of_guidance_and_only_then_asks_for_weights():
 
 def test_the_parts_of_a_batch_have_the_guidance_of_the_whole():
     model, guide = network().eval(), Guide(Head(), 1.0)
-    parts = [teach(model, rows_of(batch(), row, row + 1), guide=guide).parts["guided_alignment"] for row in (0, 1)]
-    torch.testing.assert_close(sum(parts), teach(model, batch(), guide=guide).parts["guided_alignment"])
+    parts = [
+        teacher_forcing_loss(model, rows_of(batch(), row, row + 1), guide=guide).parts["guided_alignment"] for row in (0, 1)
+    ]
+    torch.testing.assert_close(sum(parts), teacher_forcing_loss(model, batch(), guide=guide).parts["guided_alignment"])
 
 
 def test_an_attention_learns_where_to_look(tmp_path):

@@ -71,7 +71,7 @@ def looks(baseline: str = "none", reward: str = "rest", bonus: float = 0.0) -> R
     """A teacher that has seen what is to be expected, if it expects anything."""
     made = Reinforce(Train(reinforce_baseline=baseline, reinforce_reward=reward, entropy_bonus=bonus), {"look": 2}).double()
     if made.baseline is not None:
-        made.baseline.see(drawn(1000)[2].mean().detach())
+        made.baseline.update(drawn(1000)[2].mean().detach())
     if baseline == "learned":
         learn(made)
     return made
@@ -155,19 +155,19 @@ def test_each_look_is_credited_with_what_the_reward_says(reward, credited):
 
 def test_the_baseline_is_a_token_s_times_the_tokens_that_a_look_is_credited_with():
     made = Reinforce(Train(reinforce_baseline="moving_average", reinforce_reward="rest"), {})
-    made.baseline.see(torch.tensor(-2.0))
+    made.baseline.update(torch.tensor(-2.0))
     attended = look([0.0] * 4, [0.0] * 4, CONTEXT)
     total, told = made({"look": attended}, KEEP, LIKELIHOOD)
     (slope,) = torch.autograd.grad(total, attended.sampled.log_probability)
     assert slope.flatten().tolist() == [7 - 6, 6 - 4, 4 - 2, 0]
-    assert told["look_error"].item() == pytest.approx(1 / 3 + 4 / 2 + 4 / 1)
+    assert told["baseline_error"].item() == pytest.approx(1 / 3 + 4 / 2 + 4 / 1)
 
 
 def test_being_undecided_is_paid_for_and_what_only_steers_costs_nothing():
     attended = look([-1.0, -2.0, -3.0, -4.0], [1.0, 2.0, 3.0, 100.0], CONTEXT)
     total, told = Reinforce(Train(reinforce_baseline="none", entropy_bonus=0.5), {})({"look": attended}, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 6)
-    assert told["look_entropy"].item() == 6
+    assert told["attention_entropy"].item() == 6
     (slope,) = torch.autograd.grad(total, attended.sampled.entropy)
     assert slope.flatten().tolist() == [-0.5, -0.5, -0.5, 0]
 
@@ -179,7 +179,7 @@ def test_every_head_of_every_attention_gets_its_term_and_one_that_draws_nothing_
     made = Reinforce(Train(reinforce_baseline="none", entropy_bonus=0.5), {})
     total, told = made(attended, KEEP, LIKELIHOOD)
     assert total.item() == pytest.approx(-0.5 * 9)  # three heads, three tokens
-    assert told["look_entropy"].item() == pytest.approx(3)  # of a head
+    assert told["attention_entropy"].item() == pytest.approx(3)  # of a head
     slopes = torch.autograd.grad(total, (two.log_probability, one.sampled.log_probability))
     assert slopes[0].tolist() == [[[7, 6, 4, 0], [7, 6, 4, 0]]]
     assert slopes[1].tolist() == [[[7, 6, 4, 0]]]
@@ -189,13 +189,13 @@ def test_the_moving_average_begins_with_what_it_sees_first_and_then_follows_slow
     average = MovingAverage()
     assert average("", torch.zeros(1, 2, 3), torch.zeros(1, 2), torch.ones(1, 2)).tolist() == [[0, 0]]
     for value, expected in ((-4.0, -4.0), (-2.0, -3.8), (-2.0, -3.62)):
-        average.see(torch.tensor(value))
+        average.update(torch.tensor(value))
         assert average.mean.item() == pytest.approx(expected)
 
 
 def test_a_learned_baseline_begins_as_the_moving_average():
     learned = LearnedBaseline({"look": 1})
-    learned.see(torch.tensor(-3.0))
+    learned.update(torch.tensor(-3.0))
     assert learned("look", torch.randn(2, 4, 1), torch.rand(2, 4), torch.ones(2, 4)).tolist() == [[-3.0] * 4] * 2
 
 
@@ -258,7 +258,7 @@ def test_draws_teach_an_attention_where_to_look(baseline):
         total.backward()
         optimiser.step()
         if made.baseline is not None:
-            made.baseline.see(likelihood.mean())
+            made.baseline.update(likelihood.mean())
     attention.eval()
     attended, named, _ = asked()
     assert torch.equal(attended.weights[:, 0].argmax(-1), named)

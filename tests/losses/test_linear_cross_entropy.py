@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.losses import linear_cross_entropy as module
-from regard.losses.linear_cross_entropy import linear_cross_entropy, split_evenly, split_rows
+from regard.losses.linear_cross_entropy import chunk_evenly, chunk_rows, linear_cross_entropy
 
 ROWS, SIZE, VOCABULARY = 7, 3, 5
 
@@ -115,7 +115,7 @@ def test_judged_by_one_kernel_it_is_the_same(monkeypatch, smoothing, confidence)
     kept = torch.arange(ROWS) != 2
     expected = linear_cross_entropy(*learned, wanted, smoothing, confidence, kept)
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
-    monkeypatch.setattr(module.ChunkedPass, "in_steps", None)
+    monkeypatch.setattr(module.ChunkedPass, "score_stepwise", None)
     found = linear_cross_entropy(*learned, wanted, smoothing, confidence, kept)
     assert_close(tuple(found), tuple(expected))
     assert_close(torch.autograd.grad(found.total, learned), torch.autograd.grad(expected.total, learned))
@@ -128,13 +128,13 @@ def test_a_gpu_that_lacks_something_takes_the_steps(monkeypatch):
     expected = linear_cross_entropy(*learned, wanted)
     monkeypatch.setattr(module, "DEVICES", ("cpu",))
     monkeypatch.setattr(module, "INSTALLED", True)
-    monkeypatch.setattr(module.ChunkedPass, "in_one_pass", None)
+    monkeypatch.setattr(module.ChunkedPass, "score_fused", None)
     monkeypatch.setattr(module.capability, "find_obstacle", lambda device, dtype: "needs another GPU")
     assert_close(tuple(linear_cross_entropy(*learned, wanted)), tuple(expected))
 
 
 def test_parts_are_full_or_of_one_length():
-    assert split_rows(10, 4) == [slice(0, 4), slice(4, 8), slice(8, 12)]
-    assert split_evenly(10, 4) == [slice(0, 3), slice(3, 6), slice(6, 10)]
-    assert split_evenly(8, 8) == [slice(0, 8)]
-    assert split_rows(0, 4) == split_evenly(0, 4) == []
+    assert chunk_rows(10, 4) == [slice(0, 4), slice(4, 8), slice(8, 12)]
+    assert chunk_evenly(10, 4) == [slice(0, 3), slice(3, 6), slice(6, 10)]
+    assert chunk_evenly(8, 8) == [slice(0, 8)]
+    assert chunk_rows(0, 4) == chunk_evenly(0, 4) == []

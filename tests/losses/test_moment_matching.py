@@ -9,7 +9,7 @@ from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, pad
 from regard.data.special_tokens import EOS
 from regard.losses.moment_matching import compute_moments, list_single_contexts, moment_distance, moment_matching_loss
-from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.teacher_forcing import TeacherForcing, teacher_forcing_loss
 from regard.losses.types import Progress
 from regard.models.seq2seq import build
 
@@ -96,11 +96,11 @@ def test_every_decoder_pays_for_every_attention_over_its_source(decoder, attenti
 
 def test_the_penalty_is_weighed_and_added_and_only_then_paid():
     model = network()
-    plain, charged = teach(model, BATCH), teach(model, BATCH, statistics=0.5)
+    plain, charged = teacher_forcing_loss(model, BATCH), teacher_forcing_loss(model, BATCH, moment_matching=0.5)
     moved = charged.parts["moment_matching"]
     assert charged.total.item() == pytest.approx((plain.total + 0.5 * moved).item(), rel=1e-6)
     assert set(plain.parts) == {"nll"}
-    same = Teacher(Train(moment_matching=0.0), model)(model, BATCH, Progress(0, 1))
+    same = TeacherForcing(Train(moment_matching=0.0), model)(model, BATCH, Progress(0, 1))
     assert torch.equal(same.total, plain.total)
 
 
@@ -113,7 +113,7 @@ def test_its_gradient_is_that_of_differences(order):
     weight = next(model.decoder.cross.parameters())
 
     def value() -> torch.Tensor:
-        return teach(model, BATCH, statistics=3.0).total - teach(model, BATCH).total
+        return teacher_forcing_loss(model, BATCH, moment_matching=3.0).total - teacher_forcing_loss(model, BATCH).total
 
     [gradient] = torch.autograd.grad(value(), [weight])
     with torch.no_grad():
@@ -129,4 +129,4 @@ def test_it_needs_an_attention_over_the_source():
     with pytest.raises(
         ValueError, match=r"train\.moment_matching needs an attention over the source, and this model has none"
     ):
-        Teacher(Train(moment_matching=1.0), network(attention="none"))
+        TeacherForcing(Train(moment_matching=1.0), network(attention="none"))

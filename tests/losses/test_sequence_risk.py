@@ -10,7 +10,7 @@ from regard.data.batch import Batch, pad
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.losses.candidates import decode_greedily, sample_outputs
 from regard.losses.sequence_risk import Risk, minimum_risk, self_critical
-from regard.losses.teacher_forcing import Teacher, teach
+from regard.losses.teacher_forcing import TeacherForcing, teacher_forcing_loss
 from regard.losses.types import Loss, Progress
 from regard.metrics.reward import Reward
 from regard.models.seq2seq import build
@@ -128,10 +128,10 @@ def test_equal_outputs_are_judged_once():
 
 def test_the_share_mixes_the_risk_with_the_likelihood():
     model = network()
-    plain = teach(model, BATCH)
+    plain = teacher_forcing_loss(model, BATCH)
     for share in (0.25, 1.0):
         torch.manual_seed(2)
-        found = teach(model, BATCH, risk=risk(sequence_weight=share))
+        found = teacher_forcing_loss(model, BATCH, risk=risk(sequence_weight=share))
         mixed = share * found.parts["risk"] + (1 - share) * plain.total
         assert found.total.item() == pytest.approx(mixed.item(), rel=1e-6)
         assert found.parts["nll"].item() == pytest.approx(plain.total.item())
@@ -145,13 +145,15 @@ def test_batches_add_up_however_they_are_cut(monkeypatch):
     model, made = network(), risk()
     rows = [([A, B, EOS], [B, A, EOS]), ([A, EOS], [A, EOS])]
     whole = Batch(*(pad(side) for side in zip(*rows, strict=True)))
-    parts = [teach(model, Batch(pad([source]), pad([target])), risk=made).total.item() for source, target in rows]
-    assert teach(model, whole, risk=made).total.item() == pytest.approx(sum(parts), rel=1e-5)
+    parts = [
+        teacher_forcing_loss(model, Batch(pad([source]), pad([target])), risk=made).total.item() for source, target in rows
+    ]
+    assert teacher_forcing_loss(model, whole, risk=made).total.item() == pytest.approx(sum(parts), rel=1e-5)
 
 
 def test_it_begins_at_its_step():
     model = network()
-    teacher = Teacher(Train(sequence_loss="minimum_risk", sequence_start=3), model, risk())
+    teacher = TeacherForcing(Train(sequence_loss="minimum_risk", sequence_start=3), model, risk())
     assert "risk" not in teacher(model, BATCH, Progress(2, 9)).parts
     assert "risk" in teacher(model, BATCH, Progress(3, 9)).parts
 
@@ -162,18 +164,16 @@ def test_risk_needs_targets():
 
 
 def test_draws_of_where_to_look_have_no_risk():
-    text = (
-        "train.sequence_loss=self_critical needs an attention that weighs the source, and this model's draws where it looks"
-    )
+    text = "train.sequence_loss=self_critical needs a soft attention, and this model's is hard: it samples"
     with pytest.raises(ValueError, match=text):
-        Teacher(Train(sequence_loss="self_critical"), network(attention="additive+hard"), risk("self_critical"))
+        TeacherForcing(Train(sequence_loss="self_critical"), network(attention="additive+hard"), risk("self_critical"))
 
 
 def test_a_teacher_that_is_to_go_by_a_metric_needs_one():
     with pytest.raises(
-        ValueError, match=r"train\.sequence_loss=minimum_risk needs a Risk to go by, got none; give Teacher one"
+        ValueError, match=r"train\.sequence_loss=minimum_risk needs a Risk, got none; give one to TeacherForcing"
     ):
-        Teacher(Train(sequence_loss="minimum_risk"), network())
+        TeacherForcing(Train(sequence_loss="minimum_risk"), network())
 
 
 @pytest.mark.parametrize("kind", ["minimum_risk", "self_critical"])
@@ -181,7 +181,7 @@ def test_a_teacher_that_is_to_go_by_a_metric_needs_one():
 @pytest.mark.parametrize("attention", ["none", "transformer", "pointer", "additive+gumbel", "location_sensitive", "mocha"])
 def test_every_decoder_learns_by_it_whatever_its_attention(kind, decoder, attention):
     model = network(decoder, attention)
-    found = teach(model, BATCH, risk=risk(kind))
+    found = teacher_forcing_loss(model, BATCH, risk=risk(kind))
     found.total.backward()
     assert found.total.isfinite()
     grads = [each.grad for each in model.parameters() if each.grad is not None]
@@ -246,7 +246,7 @@ def test_the_expected_metric_rises(kind):
             learner.step()
 
     torch.manual_seed(0)
-    learn(10, lambda model, batch, progress: teach(model, batch))
+    learn(10, lambda model, batch, progress: teacher_forcing_loss(model, batch))
     before = earned()
     learn(12, made.loss)
     assert earned() > before + 0.03  # means of 512 draws, each known to 0.007

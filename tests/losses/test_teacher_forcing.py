@@ -9,7 +9,7 @@ from regard.attention.module import Attention
 from regard.config import AttentionPart, Dropout, Model, Train
 from regard.data.batch import Batch, Padded, shifted
 from regard.losses.cross_entropy import cross_entropy
-from regard.losses.teacher_forcing import Teacher, compute_target_logprobs, teach
+from regard.losses.teacher_forcing import TeacherForcing, compute_target_logprobs, teacher_forcing_loss
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import token_perplexity
 from regard.models.seq2seq import build
@@ -29,7 +29,7 @@ def test_the_input_is_the_target_one_place_later():
 
 def test_teaching_feeds_the_shifted_target_and_scores_the_target():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    loss = teach(model, batch)
+    loss = teacher_forcing_loss(model, batch)
     logits = model(batch.source, shifted(batch.target.data)).output
     assert loss.total.item() == pytest.approx(cross_entropy(logits, batch.target).item())
     assert loss.tokens == batch.target.keep.sum()
@@ -43,14 +43,14 @@ def test_a_model_is_told_to_use_its_own_output_only_when_it_should():
             seen.append(options)
             return super().forward(source, target)
 
-    teach(Watched(), Copies().batch(0))
-    teach(Watched(), Copies().batch(0), own=0.25)
+    teacher_forcing_loss(Watched(), Copies().batch(0))
+    teacher_forcing_loss(Watched(), Copies().batch(0), own=0.25)
     assert seen == [{}, {"own": 0.25}]
 
 
 def test_teaching_needs_targets():
-    with pytest.raises(ValueError, match="teach needs a batch with targets"):
-        teach(Plain(), Copies().batch(0)._replace(target=None))
+    with pytest.raises(ValueError, match="teacher forcing needs a batch with targets"):
+        teacher_forcing_loss(Plain(), Copies().batch(0)._replace(target=None))
 
 
 def test_perplexity_is_the_exponential_of_the_mean():
@@ -86,38 +86,40 @@ def test_a_teacher_teaches_as_its_settings_say():
             return super().forward(source, target, **options)
 
     model, batch = Watched(dropout=0.0), Copies().batch(0)
-    found = Teacher(settings, model)(model, batch, Progress(0, 10))
-    expected = teach(model, batch, smoothing=0.1, confidence=0.2, coverage=0.3)
+    found = TeacherForcing(settings, model)(model, batch, Progress(0, 10))
+    expected = teacher_forcing_loss(model, batch, smoothing=0.1, confidence=0.2, coverage=0.3)
     assert found.total.item() == pytest.approx(expected.total.item())
     assert fed == [0.25, 0.0]
 
 
 def test_a_model_that_draws_nothing_has_nothing_to_pay_and_nothing_to_keep():
     model, batch = Network(dropout=0.0), Copies().batch(0)
-    teacher = Teacher(Train(reinforce_baseline="learned"), model)
+    teacher = TeacherForcing(Train(reinforce_baseline="learned"), model)
     assert teacher.state_dict() == {}
     found = teacher(model, batch, Progress(0, 1))
-    assert found.total.item() == teach(model, batch).total.item()
+    assert found.total.item() == teacher_forcing_loss(model, batch).total.item()
     assert set(found.parts) == {"nll"}
-    teacher.see(found)
+    teacher.update_baseline(found)
 
 
 def test_draws_teach_the_score_and_cost_only_what_being_undecided_earns():
     model, batch = drawing(dropout=0.0), Copies().batch(0)
-    teacher = Teacher(Train(entropy_bonus=0.5), model)
+    teacher = TeacherForcing(Train(entropy_bonus=0.5), model)
     found = teacher(model, batch, Progress(0, 1))
-    assert found.total.item() == pytest.approx((found.parts["nll"] - 0.5 * found.parts["look_entropy"]).item(), rel=1e-5)
+    assert found.total.item() == pytest.approx(
+        (found.parts["nll"] - 0.5 * found.parts["attention_entropy"]).item(), rel=1e-5
+    )
     found.total.backward()
     assert model.attention.score.v.weight.grad.any()
     model.zero_grad()
-    teach(model, batch).total.backward()
+    teacher_forcing_loss(model, batch).total.backward()
     assert model.attention.score.v.weight.grad is None  # without a teacher of looks
 
 
 def test_looks_that_are_not_drawn_teach_the_score_by_what_they_find():
     model, batch = drawing(dropout=0.0), Copies().batch(0)
-    Teacher(Train(soft_attention_rate=0.5), model)
-    teach(model, batch).total.backward()
+    TeacherForcing(Train(soft_attention_rate=0.5), model)
+    teacher_forcing_loss(model, batch).total.backward()
     assert model.attention.score.v.weight.grad.any()  # without a teacher of looks
 
 
@@ -130,7 +132,7 @@ def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, ord
     found = []
     for coverage in (0.0, 1e-30):  # weights that are asked for are never put off
         torch.manual_seed(1)
-        teacher = Teacher(Train(coverage_weight=coverage), model)
+        teacher = TeacherForcing(Train(coverage_weight=coverage), model)
         model.zero_grad()
         torch.manual_seed(2)
         teacher(model, batch, Progress(0, 1)).total.backward()
@@ -142,24 +144,24 @@ def test_the_gradient_of_a_recurrent_decoder_is_that_of_what_was_drawn(name, ord
 
 def test_nothing_is_drawn_and_nothing_paid_in_evaluation():
     model, batch = drawing(dropout=0.0).eval(), Copies().batch(0)
-    found = Teacher(Train(), model)(model, batch, Progress(0, 1))
+    found = TeacherForcing(Train(), model)(model, batch, Progress(0, 1))
     assert found.total.item() == found.parts["nll"].item()
     assert set(found.parts) == {"nll"}
 
 
 def test_a_teacher_sees_the_log_likelihood_of_a_token_after_each_update():
-    teacher = Teacher(Train(), drawing())
-    teacher.see(Loss(torch.tensor(9.0), torch.tensor(4), {"nll": torch.tensor(12.0)}))
+    teacher = TeacherForcing(Train(), drawing())
+    teacher.update_baseline(Loss(torch.tensor(9.0), torch.tensor(4), {"nll": torch.tensor(12.0)}))
     assert teacher.looks.baseline.mean.item() == -3.0
-    teacher.see(Loss(torch.tensor(0.0), 0, {"nll": 0.0}))  # a batch of nothing
+    teacher.update_baseline(Loss(torch.tensor(0.0), 0, {"nll": 0.0}))  # a batch of nothing
     assert teacher.looks.baseline.mean.item() == pytest.approx(-2.7)
-    Teacher(Train(reinforce_baseline="none"), drawing()).see(Loss(torch.tensor(9.0), 4, {"nll": 12.0}))
+    TeacherForcing(Train(reinforce_baseline="none"), drawing()).update_baseline(Loss(torch.tensor(9.0), 4, {"nll": 12.0}))
 
 
 def hard(baseline: str, **settings):
     """An experiment whose attention draws; its loss is built from its settings."""
     made = experiment(drawing(), reinforce_baseline=baseline, **settings)
-    return replace(made, loss=Teacher(made.config.train, made.model))
+    return replace(made, loss=TeacherForcing(made.config.train, made.model))
 
 
 @pytest.mark.parametrize("baseline", ["none", "moving_average", "learned"])
@@ -204,15 +206,15 @@ def test_a_skipped_batch_does_not_spoil_the_baseline(tmp_path):
     made = hard("moving_average", max_steps=6)
     teacher, seen = made.loss, []
 
-    class Poisoned(Teacher):
+    class Poisoned(TeacherForcing):
         def forward(self, model, batch, progress):
             found = super().forward(model, batch, progress)
             if progress.step != 3:
                 return found
             return Loss(found.total * math.nan, found.tokens, {"nll": found.parts["nll"] * math.nan})
 
-        def see(self, loss):
-            super().see(loss)
+        def update_baseline(self, loss):
+            super().update_baseline(loss)
             seen.append(self.looks.baseline.mean.item())
 
     poisoned = Poisoned(teacher.settings, made.model)
@@ -232,10 +234,10 @@ def test_accumulated_batches_are_seen_as_one_update(tmp_path):
 
 def test_packed_rows_are_taught_by_the_likelihood_of_targets_alone():
     padded = Padded(torch.tensor([[4, 2, 5, 2]]), torch.ones(1, 4, dtype=torch.bool), torch.tensor([[1, 1, 2, 2]]))
-    with pytest.raises(ValueError, match="teach goes by whole rows for all but the likelihood of targets, got packed rows"):
-        teach(Network(), Batch(padded, padded), coverage=1.0)
+    with pytest.raises(ValueError, match="packed rows can be trained by the likelihood of their targets alone, got own"):
+        teacher_forcing_loss(Network(), Batch(padded, padded), coverage=1.0)
 
 
 def test_a_teacher_of_packed_rows_refuses_settings_that_go_by_rows():
     with pytest.raises(ValueError, match=r"train\.coverage_weight=1\.0 takes a row for one"):
-        Teacher(Train(packing_length=64, coverage_weight=1.0), Network())
+        TeacherForcing(Train(packing_length=64, coverage_weight=1.0), Network())

@@ -53,8 +53,8 @@ def test_the_area_by_hand():
     said = [found((0, LEFT, 0.9), (0, RIGHT, 0.8)), found((0, LEFT, 0.7))]
     right = [there((0, LEFT)), there((0, LEFT))]
     every = rank_detections(said, right, 0, (0.5,))
-    assert every.things.tolist() == [1, 1]
-    assert every.right.tolist() == [[True, False, True]]
+    assert every.objects.tolist() == [1, 1]
+    assert every.true_positives.tolist() == [[True, False, True]]
     assert resample_precision(every, np.ones((1, 2)))[0] == pytest.approx(0.5 + 0.5 * 2 / 3)
     assert resample_precision(every, np.array([[2.0, 0.0], [0.0, 2.0]])).tolist() == [1.0, 1.0]
 

@@ -58,7 +58,7 @@ def test_what_has_no_rank_is_refused():
         compute_ranks(torch.zeros(2, 2), torch.tensor([[True, False], [False, False]]))
     with pytest.raises(ValueError, match="ranks need scores that are finite numbers"):
         compute_ranks(torch.tensor([[torch.nan]]), torch.tensor([[True]]))
-    with pytest.raises(ValueError, match="2 pictures and 3 texts do not pair off; say which belong together"):
+    with pytest.raises(ValueError, match="2 pictures and 3 texts do not pair off; say in `right` which belong together"):
         compute_both_directions(torch.zeros(2, 3))
 
 

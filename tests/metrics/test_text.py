@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, bootstrap, by_length, measure, perplexity
+from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, bootstrap, measure, perplexity, score_by_length
 
 OUTPUTS = ["the cat sat on the mat", "a dog barks loudly at me today", "hello there"]
 RIGHT = ["the cat sat on a mat", "the dog barks loudly at him today", "hello there"]
@@ -86,9 +86,9 @@ def test_the_bootstrap_holds_few_draws_at_a_time(monkeypatch):
 
 
 def test_scores_by_length_are_those_of_the_sentences_in_each_bucket():
-    found = by_length(ExactMatch(), ["a", "b", "c", "d"], ["a", "x", "c", "d"], [5, 10, 11, 99], edges=(10, 20))
+    found = score_by_length(ExactMatch(), ["a", "b", "c", "d"], ["a", "x", "c", "d"], [5, 10, 11, 99], edges=(10, 20))
     assert found == [(0, 10, 2, 50.0), (11, 20, 1, 100.0), (21, None, 1, 100.0)]
-    assert [bucket.first for bucket in by_length(ExactMatch(), ["a"], ["a"], [50])] == [41]
+    assert [bucket.first for bucket in score_by_length(ExactMatch(), ["a"], ["a"], [50])] == [41]
 
 
 def test_what_does_not_belong_together_is_refused():
@@ -99,4 +99,4 @@ def test_what_does_not_belong_together_is_refused():
     with pytest.raises(ValueError, match="got 0 references and 0 outputs"):
         measure(ExactMatch(), [], [])
     with pytest.raises(ValueError, match="a length for each output, got 1 lengths and 2 outputs"):
-        by_length(ExactMatch(), ["a", "b"], ["a", "b"], [1])
+        score_by_length(ExactMatch(), ["a", "b"], ["a", "b"], [1])

@@ -9,7 +9,7 @@ from regard.data.batch import Batch, shifted
 from regard.data.packing import Packed
 from regard.data.table import Record
 from regard.data.text.codec import Example
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.packing import check_model
 
 from .small import made
@@ -68,7 +68,7 @@ def batch() -> Batch:
 
 def gradients(model: torch.nn.Module, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     model.zero_grad()
-    loss = teach(model, batch, smoothing=0.1)
+    loss = teacher_forcing_loss(model, batch, smoothing=0.1)
     loss.total.backward()
     return loss.total.detach(), {name: each.grad.clone() for name, each in model.named_parameters()}
 
@@ -146,7 +146,7 @@ def test_an_empty_row_costs_nothing_and_is_never_nan():
 )
 def test_what_would_read_on_into_the_next_example_is_refused(options, told):
     with pytest.raises(ValueError, match=told):
-        teach(made(**{**TRANSFORMER, **options}), batch())
+        teacher_forcing_loss(made(**{**TRANSFORMER, **options}), batch())
 
 
 def test_a_packed_source_is_not_asked_by_targets_of_nobody_knows_which_example():

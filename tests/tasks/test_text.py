@@ -44,7 +44,7 @@ def test_hard_attention_is_taught_by_what_its_looks_lead_to(baseline):
     config = dataclasses.replace(config, model=model, train=Train(max_steps=2, reinforce_baseline=baseline))
     experiment, _ = tasks.experiment("reverse", config)
     loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
-    assert {"nll", "look_entropy", "look_error"} == set(loss.parts)
+    assert {"nll", "attention_entropy", "baseline_error"} == set(loss.parts)
     loss.total.backward()
     assert all(parameter.grad is not None for parameter in experiment.model.parameters())
     assert bool(experiment.learning.state_dict()) == (baseline != "none")

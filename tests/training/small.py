@@ -12,7 +12,7 @@ from regard.attention.module import Attention
 from regard.attention.types import Encoded
 from regard.config import Train
 from regard.data.batch import Batch, pad
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.types import Step
 from regard.training.experiment import Experiment
 
@@ -103,7 +103,7 @@ def experiment(model: nn.Module | None = None, *, part: Part = Part(), **setting
     valid = Copies(99, 16).batch(0)
 
     def evaluate(model):
-        loss = teach(model, valid)
+        loss = teacher_forcing_loss(model, valid)
         return {"loss": (loss.total / loss.tokens).item()}
 
     return Experiment(
@@ -111,7 +111,7 @@ def experiment(model: nn.Module | None = None, *, part: Part = Part(), **setting
         codec=Words(),
         train=Copies(),
         valid=valid,
-        loss=lambda model, batch, progress: teach(model, batch),
+        loss=lambda model, batch, progress: teacher_forcing_loss(model, batch),
         evaluate=evaluate,
         config=config,
         task="small",

@@ -41,18 +41,18 @@ def test_a_loss_is_told_of_an_update_if_it_wants_to_know():
     seen = []
 
     class Watching:
-        watches = True
+        has_baseline = True
 
         def __call__(self, model, batch, progress):
             raise AssertionError
 
-        def see(self, loss):
+        def update_baseline(self, loss):
             seen.append(loss)
 
     loss = Loss(torch.tensor(1.0), 2)
     replace(experiment(), loss=Watching()).updated(loss)
     experiment().updated(loss)
     assert seen == [loss]
-    Watching.watches = False
+    Watching.has_baseline = False
     replace(experiment(), loss=Watching()).updated(loss)
     assert seen == [loss]

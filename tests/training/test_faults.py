@@ -22,7 +22,7 @@ from safetensors.torch import load_file
 
 from regard import io, manifest
 from regard.errors import DamagedWarning, FailedError, Interrupted, RefusedError
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.training import checkpoint
 from regard.training.loop import train
 
@@ -280,7 +280,7 @@ def test_t4_a_signal_during_a_step_saves_right_after_it(tmp_path, number, code):
     def asked(model, batch, progress):
         if progress.step == 6:
             os.kill(os.getpid(), number)
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     with pytest.raises(Interrupted) as caught:
         train(replace(experiment(), loss=asked), tmp_path / "run", quiet=True)
@@ -325,7 +325,7 @@ def poison(kind, model, loss):
 
 def bad_at(where, kind, **settings):
     def loss(model, batch, progress):
-        found = teach(model, batch)
+        found = teacher_forcing_loss(model, batch)
         return poison(kind, model, found) if progress.step in where else found
 
     return replace(experiment(**settings), loss=loss)
@@ -381,7 +381,7 @@ def limited(rows, **settings):
     def loss(model, batch, progress):
         if len(batch.source.data) > rows:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     return replace(experiment(part=Part(dropout=0.0), **settings), loss=loss)
 
@@ -459,7 +459,7 @@ def test_t10_a_second_training_in_the_same_directory_is_refused_and_the_first_go
             with pytest.raises(RefusedError, match=f"is in use by process {os.getpid()}"):
                 train(second, tmp_path / "run", quiet=True)
             refused.append(1)
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     train(replace(experiment(), loss=loss), tmp_path / "run", quiet=True)
     train(experiment(), tmp_path / "whole", quiet=True)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.errors import FailedError
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.losses.types import Loss
 from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
 
@@ -39,7 +39,7 @@ class Memory:
         self.tried.append(len(batch.source.data))
         if len(batch.source.data) > self.rows:
             raise self.error("CUDA out of memory. Tried to allocate 20 GiB")
-        loss = teach(self.model, batch)
+        loss = teacher_forcing_loss(self.model, batch)
         loss.total.backward()
         return Loss(loss.total.detach(), loss.tokens, loss.parts)
 

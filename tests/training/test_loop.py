@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from regard.errors import ConfigError, DamagedWarning, FailedError, Interrupted, UnwritableError
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.training import step as update
 from regard.training.checkpoint import load, steps
 from regard.training.loop import train
@@ -121,7 +121,7 @@ def test_whoever_stops_it_is_told_what_is_kept_and_how_to_go_on(tmp_path, capsys
     def asked(model, batch, progress):
         if progress.step == 2:
             os.kill(os.getpid(), signal.SIGINT)
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     with pytest.raises(Interrupted):
         train(replace(experiment(max_steps=5), loss=asked), tmp_path)
@@ -143,7 +143,7 @@ def test_determinism_is_on_where_it_is_asked_for(tmp_path):
 
     def watched(model, batch, progress):
         seen.append(torch.are_deterministic_algorithms_enabled())
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     train(replace(experiment(max_steps=2, deterministic=True), loss=watched), tmp_path, quiet=True)
     assert seen == [True, True]
@@ -265,7 +265,7 @@ def test_a_warning_that_nobody_reads_does_not_end_a_training_without_a_checkpoin
     def warned(model, batch, progress):
         if progress.step == 6:
             print("a warning", file=sys.stderr)
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     monkeypatch.setattr(sys, "stderr", Gone(0))
     with pytest.raises(Interrupted):
@@ -413,7 +413,7 @@ def test_onednn_without_memory_halves_the_batch(tmp_path):
     def loss(model, batch, progress):
         if batch.rows > 2:
             raise RuntimeError("could not create a primitive")
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     train(replace(experiment(max_steps=2), loss=loss), tmp_path, quiet=True)
     assert load(tmp_path / "checkpoints" / "2").counters["parts"] == 2

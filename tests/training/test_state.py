@@ -13,7 +13,7 @@ from regard.training.schedules import Plateau
 from regard.training.state import State
 
 from .small import Copies, Network, Plain
-from .small import teach as loss
+from .small import teacher_forcing_loss as loss
 
 
 def made(model=None, ema=None, steps=0):

@@ -10,7 +10,7 @@ from regard import tasks
 from regard.config import AttentionPart
 from regard.data.batch import Batch
 from regard.errors import FailedError
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.types import Step
 from regard.training import step as update
 from regard.training.loop import train
@@ -69,7 +69,7 @@ def test_the_loss_is_told_how_far_the_training_is(tmp_path):
 
     def watched(model, batch, progress):
         seen.append(progress)
-        return teach(model, batch)
+        return teacher_forcing_loss(model, batch)
 
     train(replace(experiment(max_steps=3), loss=watched), tmp_path, quiet=True)
     assert seen == [(0, 3), (1, 3), (2, 3)]
@@ -89,7 +89,7 @@ class Beside(nn.Module):
         self.own, self.steer = nn.Parameter(torch.zeros(())), steer
 
     def forward(self, model, batch, progress):
-        found, more = teach(model, batch), self.steer(self.own)
+        found, more = teacher_forcing_loss(model, batch), self.steer(self.own)
         return found._replace(total=found.total + more - more.detach())
 
 

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, pad, shifted
 from regard.losses.cross_entropy import is_plain_projection, likelihood_loss
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.seq2seq import build
 
 BATCH = Batch(pad([[4, 5, 6, 2], [7, 2]]), pad([[5, 4, 2], [6, 7, 5, 4, 2]]), ())
@@ -30,7 +30,7 @@ def network(decoder, attention="additive", **options):
 def test_the_loss_and_its_gradients_are_those_of_the_logits(decoder, embedding, tie):
     model = network(decoder, tie_embeddings=tie, embedding_size=embedding)
     assert is_plain_projection(model)
-    straight = teach(model, BATCH, smoothing=0.1, confidence=0.2)
+    straight = teacher_forcing_loss(model, BATCH, smoothing=0.1, confidence=0.2)
     usual = likelihood_loss(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target, 0.1, 0.2)
     assert_close(straight.total, usual.total, check_dtype=False, rtol=1e-6, atol=1e-6)
     assert_close(dict(straight.parts), dict(usual.parts), check_dtype=False, rtol=1e-6, atol=1e-6)
@@ -50,12 +50,12 @@ def test_an_output_that_is_no_projection_is_left_to_the_decoder(decoder, attenti
     model = network(decoder, attention)
     assert not is_plain_projection(model)
     usual = likelihood_loss(model(BATCH.source, shifted(BATCH.target.data)).output, BATCH.target)
-    assert_close(teach(model, BATCH).total, usual.total)
+    assert_close(teacher_forcing_loss(model, BATCH).total, usual.total)
 
 
 def test_no_logits_of_all_tokens_are_held():
     model, sizes = network("recurrent").float(), []
     with torch.autograd.graph.saved_tensors_hooks(lambda kept: sizes.append(tuple(kept.shape)) or kept, lambda kept: kept):
-        teach(model, BATCH)
+        teacher_forcing_loss(model, BATCH)
     assert (2, 5, 9) not in sizes
     assert (10, 9) not in sizes

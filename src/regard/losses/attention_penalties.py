@@ -27,32 +27,33 @@ def coverage_loss(attended: Mapping[str, Attended], keep: Mask) -> Float[Tensor,
 
     See, Liu and Manning 2017, eq. 12 and 13, https://arxiv.org/abs/1704.04368
     """
-    weights = {name: widen(each.weights) for name, each in attended.items() if each.weights is not None}
-    looks = torch.cat([weights[name] for name in list_cross_attentions(weights)], dim=1)  # batch heads queries keys
-    before = functional.pad(looks.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
-    return torch.minimum(looks, before).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
+    weights = {name: widen(attention.weights) for name, attention in attended.items() if attention.weights is not None}
+    all_weights = torch.cat([weights[name] for name in list_cross_attentions(weights)], dim=1)  # batch heads queries keys
+    covered = functional.pad(all_weights.cumsum(2)[:, :, :-1], (0, 0, 1, 0))
+    return torch.minimum(all_weights, covered).sum(-1).mean(1).masked_fill(~keep, 0.0).sum()
 
 
 def doubly_stochastic_loss(
-    attended: Mapping[str, Attended], keep: Bool[Tensor, "batch time"], places: Bool[Tensor, "batch keys"] | None = None
+    attended: Mapping[str, Attended], keep: Bool[Tensor, "batch time"], source_keep: Bool[Tensor, "batch keys"] | None = None
 ) -> Float[Tensor, ""]:
     """Squared distance of each source position's total attention from one, summed over all, averaged over heads.
 
         Σ_i (1 - Σ_t a_ti)²
 
     Xu et al. 2015, section 4.2.1, https://arxiv.org/abs/1502.03044, where it is added to the loss, times λ.
-    `keep` is the target's padding mask, and `places` the source's; None: all. It is a sum over targets, as all losses are:
+    `keep` is the target's padding mask, and `source_keep` the source's; None: all. It is a sum over targets, as all losses
+    are:
     the training loop divides by the number of tokens.
     """
-    looks = [widen(each.weights) for name, each in attended.items() if is_cross_attention(name) and each.weights is not None]
-    if not looks:
+    cross_weights = list_cross_weights(attended)
+    if not cross_weights:
         raise ValueError(
             "doubly stochastic attention needs the weights of an attention over the source, got none; ask for weights, or "
-            "set its price to 0"
+            "set its weight to 0"
         )
-    read = torch.cat(looks, dim=1).masked_fill(~keep[:, None, :, None], 0.0).sum(2)  # batch heads keys
-    missed = (1.0 - read).square().mean(1)
-    return missed.sum() if places is None else missed.masked_fill(~places, 0.0).sum()
+    received = torch.cat(cross_weights, dim=1).masked_fill(~keep[:, None, :, None], 0.0).sum(2)  # batch heads keys
+    penalty = (1.0 - received).square().mean(1)
+    return penalty.sum() if source_keep is None else penalty.masked_fill(~source_keep, 0.0).sum()
 
 
 def guided_attention_loss(
@@ -65,13 +66,13 @@ def guided_attention_loss(
     Tachibana, Uenoyama and Aihara 2017, https://arxiv.org/abs/1710.08969
     Unlike theirs it is a sum over tokens, as all losses here are: the loop divides by their number.
     """
-    looks = [widen(each.weights) for name, each in attended.items() if is_cross_attention(name) and each.weights is not None]
-    if not looks:
+    cross_weights = list_cross_weights(attended)
+    if not cross_weights:
         raise ValueError("train.guided_attention needs an attention over the source, and this model has none; set it to 0")
-    apart = _compute_positions(source)[:, None, :] - _compute_positions(target)[:, :, None]  # batch time keys
-    price = 1 - torch.exp(-(apart**2) / (2 * WIDTH**2))
-    paid = (torch.cat(looks, dim=1).mean(1) * price).sum(-1)
-    return paid.masked_fill(~target, 0.0).sum()
+    distance = _compute_positions(source)[:, None, :] - _compute_positions(target)[:, :, None]  # batch time keys
+    penalty = 1 - torch.exp(-(distance**2) / (2 * WIDTH**2))
+    penalties = (torch.cat(cross_weights, dim=1).mean(1) * penalty).sum(-1)
+    return penalties.masked_fill(~target, 0.0).sum()
 
 
 def _compute_positions(keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch time"]:
@@ -79,9 +80,18 @@ def _compute_positions(keep: Bool[Tensor, "batch time"]) -> Float[Tensor, "batch
     return torch.arange(keep.shape[1], device=keep.device) / keep.sum(1, keepdim=True).clamp_min(1)
 
 
+def list_cross_weights(attended: Mapping[str, Attended]) -> list[Float[Tensor, "batch heads time keys"]]:
+    """Weights of each cross-attention that returned them."""
+    return [
+        widen(attention.weights)
+        for name, attention in attended.items()
+        if is_cross_attention(name) and attention.weights is not None
+    ]
+
+
 def list_cross_attentions(names: Iterable[str], setting: str = "train.coverage_weight") -> list[str]:
     """Names of the cross-attentions; raises if there is none for the setting."""
-    found = [name for name in names if is_cross_attention(name)]
-    if not found:
+    cross_attentions = [name for name in names if is_cross_attention(name)]
+    if not cross_attentions:
         raise ValueError(f"{setting} needs an attention over the source, and this model has none; set it to 0")
-    return found
+    return cross_attentions

@@ -22,35 +22,37 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tree import repeat, select
 
 Outputs = list[list[list[int]]]
-"""Some outputs for each source; those that are finished end with EOS."""
+"""Several outputs for each source; finished ones end with EOS."""
 
 
 class OutputScores(NamedTuple):
     """Log-probability log p of each output of each source; `keep` is False where a source has fewer."""
 
-    logs: Float[Tensor, "batch outputs"]
+    log_probabilities: Float[Tensor, "batch outputs"]
     keep: Bool[Tensor, "batch outputs"]
 
 
 @torch.no_grad()
-def sample_outputs(model: Seq2Seq, source: Source, longest: list[int], count: int) -> Outputs:
+def sample_outputs(model: Seq2Seq, source: Source, max_lengths: list[int], count: int) -> Outputs:
     """Sample `count` outputs for each source from the model's distribution."""
     with switch_to_eval(model):
         memory = repeat(model.encode(source), count)
-        found = sample(model.decoder, memory, length=[each for each in longest for _ in range(count)])
-    return [[each.tokens for each in found[first : first + count]] for first in range(0, len(found), count)]
+        hypotheses = sample(model.decoder, memory, length=[length for length in max_lengths for _ in range(count)])
+    return [
+        [hypothesis.tokens for hypothesis in hypotheses[first : first + count]] for first in range(0, len(hypotheses), count)
+    ]
 
 
 @torch.no_grad()
-def decode_greedily(model: Seq2Seq, source: Source, longest: list[int]) -> list[list[int]]:
+def decode_greedily(model: Seq2Seq, source: Source, max_lengths: list[int]) -> list[list[int]]:
     """Greedy search output for each source."""
     with switch_to_eval(model):
-        return [each.tokens for each in greedy(model.decoder, model.encode(source), length=longest)]
+        return [hypothesis.tokens for hypothesis in greedy(model.decoder, model.encode(source), length=max_lengths)]
 
 
 @contextmanager
 def switch_to_eval(model: torch.nn.Module) -> Iterator[None]:
-    """Eval mode for a while."""
+    """Context in which a model is in eval mode; afterwards in its former mode."""
     training = model.training
     model.eval()
     try:
@@ -64,17 +66,19 @@ def score_outputs(model: Seq2Seq, source: Source, outputs: Outputs) -> OutputSco
 
         log p(y | x) = Σ_t log p(y_t | x, y_1 ... y_t-1)
 
-    among the tokens that an output may have: PAD and BOS are never sampled.
+    with PAD and BOS left out of the softmax, since they are never sampled.
     """
-    counts = torch.tensor([len(each) for each in outputs])
-    where = source.data.device
-    target = pad([each for several in outputs for each in several]).to(where)
-    rows = torch.arange(len(outputs)).repeat_interleave(counts).to(where)
+    counts = torch.tensor([len(candidate) for candidate in outputs])
+    device = source.data.device
+    target = pad([candidate for candidates in outputs for candidate in candidates]).to(device)
+    rows = torch.arange(len(outputs)).repeat_interleave(counts).to(device)
     step = model.decoder(shifted(target.data), select(model.encode(source), rows))
-    logits = step.output.float().index_fill(-1, torch.tensor([PAD, BOS], device=where), -torch.inf)
-    wanted = target.data.masked_fill(~target.keep, -100)
-    logs = -functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=-100, reduction="none")
+    logits = step.output.float().index_fill(-1, torch.tensor([PAD, BOS], device=device), -torch.inf)
+    labels = target.data.masked_fill(~target.keep, -100)
+    log_probabilities = -functional.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="none"
+    )
     keep = torch.arange(int(counts.max()))[None] < counts[:, None]
-    grid = logs.new_zeros(keep.shape)
-    keep = keep.to(where)
-    return OutputScores(grid.masked_scatter(keep, logs.view_as(target.data).sum(1)), keep)
+    grid = log_probabilities.new_zeros(keep.shape)
+    keep = keep.to(device)
+    return OutputScores(grid.masked_scatter(keep, log_probabilities.view_as(target.data).sum(1)), keep)

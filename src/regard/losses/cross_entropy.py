@@ -23,16 +23,16 @@ def cross_entropy(logits: Logits, target: Padded, smoothing: float = 0.0) -> Flo
 
     Szegedy et al. 2016, section 7, https://arxiv.org/abs/1512.00567
     """
-    wanted = target.data.masked_fill(~target.keep, IGNORED)
+    labels = target.data.masked_fill(~target.keep, IGNORED)
     return functional.cross_entropy(
-        logits.flatten(0, 1).float(), wanted.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
+        logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
     )
 
 
 def entropy(logits: Logits, target: Padded) -> Float[Tensor, ""]:
     """Entropy of the predicted distributions, summed over the kept tokens: Σ_t -Σ_v p(v) log p(v)."""
-    log = logits.float().log_softmax(-1)
-    return -(log.exp() * log).sum(-1).masked_fill(~target.keep, 0.0).sum()
+    log_probabilities = logits.float().log_softmax(-1)
+    return -(log_probabilities.exp() * log_probabilities).sum(-1).masked_fill(~target.keep, 0.0).sum()
 
 
 def likelihood_loss(logits: Logits, target: Padded, smoothing: float = 0.0, confidence: float = 0.0) -> Loss:
@@ -47,26 +47,28 @@ def likelihood_loss(logits: Logits, target: Padded, smoothing: float = 0.0, conf
     with torch.no_grad():
         parts: dict[str, float | Tensor] = {"nll": cross_entropy(logits, target) if smoothing else total.detach()}
     if confidence:
-        undecided = entropy(logits, target)
-        total = total - confidence * undecided
-        parts["entropy"] = undecided.detach()
+        total_entropy = entropy(logits, target)
+        total = total - confidence * total_entropy
+        parts["entropy"] = total_entropy.detach()
     return Loss(total, target.keep.sum(), parts)
 
 
 def fused_likelihood_loss(
-    model: Any, found: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
+    model: Any, hidden: Float[Tensor, "batch time size"], target: Padded, smoothing: float, confidence: float
 ) -> Loss:
-    """Fused linear + cross-entropy: `taught` from hidden states before the projection, a few rows at a time.
+    """Fused linear + cross-entropy: equals `likelihood_loss` of the projected hidden states, a few rows at a time.
 
     Only kept tokens are projected, except on a GPU, where counting them would synchronise.
     """
-    output, table, kept = model.decoder.output, model.decoder.embedding.table.weight, None
-    wanted = target.data
-    if found.is_cuda:
-        found, wanted, kept = found.flatten(0, 1), wanted.flatten(), target.keep.flatten()
+    projection, table, keep = model.decoder.output, model.decoder.embedding.table.weight, None
+    labels = target.data
+    if hidden.is_cuda:
+        hidden, labels, keep = hidden.flatten(0, 1), labels.flatten(), target.keep.flatten()
     else:
-        found, wanted = found[target.keep], wanted[target.keep]
-    cost = linear_cross_entropy(output.fit(found), output.matrix(table), output.bias, wanted, smoothing, confidence, kept)
+        hidden, labels = hidden[target.keep], labels[target.keep]
+    cost = linear_cross_entropy(
+        projection.fit(hidden), projection.matrix(table), projection.bias, labels, smoothing, confidence, keep
+    )
     parts = {"nll": cost.nll} | ({"entropy": cost.entropy} if confidence else {})
     return Loss(cost.total, target.keep.sum(), parts)
 

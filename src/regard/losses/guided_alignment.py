@@ -1,4 +1,4 @@
-"""Guided alignment: trains an attention towards given word alignments.
+"""Guided alignment: trains an attention towards word alignments of the training data.
 
 The links are a Pharaoh file beside the training data, over the words of each pair. They are expanded to the tokens of each
 word once, and stay with their record from then on: through sorting, cutting and dropping.
@@ -35,34 +35,34 @@ class Guide(NamedTuple):
 
 
 def attach_links(
-    records: Sequence[Record], data: Data, codec: TextCodec, trained: Sequence[bool] | None = None
+    records: Sequence[Record], data: Data, codec: TextCodec, kept_lines: Sequence[bool] | None = None
 ) -> list[Record]:
     """Attach the links of data.alignments to the records, line by line, expanded to tokens; possible ones are left out.
 
-    `trained` holds, for each line, True if it is among the records; None: all are.
+    `kept_lines` is True for each line that is among the records; None: all are.
     """
     path, tokens = data.alignments or "", data.alignment_unit == "tokens"
-    trained = [True] * len(records) if trained is None else trained
-    lines = compress(enumerate(pharaoh.read(path, sentences=len(trained)), start=1), trained)
-    found = []
+    kept_lines = [True] * len(records) if kept_lines is None else kept_lines
+    lines = compress(enumerate(pharaoh.read(path, sentences=len(kept_lines)), start=1), kept_lines)
+    linked = []
     for record, (number, gold) in zip(records, lines, strict=True):
         source, target = words.source(codec, record, tokens), words.target(codec, record, tokens)
         inside(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
-        found.append(record._replace(links=tuple(sorted(words.spread(gold.sure, source, target)))))
-    return found
+        linked.append(record._replace(links=tuple(sorted(words.spread(gold.sure, source, target)))))
+    return linked
 
 
-def guided(settings: Train, model: nn.Module) -> Guide | None:
-    """Build the guidance that a config asks for, or None; the model must have the head that is named."""
+def build_guide(settings: Train, model: nn.Module) -> Guide | None:
+    """Build the guide of train.guided_alignment, or None; the model must have the head of train.guided_alignment_head."""
     if not settings.guided_alignment:
         return None
     head = parse(settings.guided_alignment_head)
-    crossing = {
-        name: each for name, each in model.named_modules() if isinstance(each, Attention) and is_cross_attention(name)
+    cross_attentions = {
+        name: module for name, module in model.named_modules() if isinstance(module, Attention) and is_cross_attention(name)
     }
-    found = crossing[head.named(crossing)]
+    attention = cross_attentions[head.named(cross_attentions)]
     if head.head is not None:
-        head.checked(getattr(found, "heads", 1))
+        head.checked(getattr(attention, "heads", 1))
     return Guide(head, settings.guided_alignment)
 
 
@@ -76,19 +76,19 @@ def guided_alignment_loss(
     Chen et al. 2016, https://arxiv.org/abs/1607.01628; Liu et al. 2016, https://arxiv.org/abs/1609.04186
     Unlike theirs it is a sum, as all losses here are: the loop divides by the number of tokens.
     """
-    found = attended[head.named(attended)].weights
-    if found is None or len(records) != len(keep):
+    all_weights = attended[head.named(attended)].weights
+    if all_weights is None or len(records) != len(keep):
         raise ValueError(f"guidance needs weights, and a record for each row, got {len(records)} for {len(keep)} rows")
-    weights = widen(found)  # batch heads time keys
+    weights = widen(all_weights)  # batch heads time keys
     weights = weights.mean(1) if head.head is None else weights[:, head.checked(weights.shape[1])]
-    wanted = _build_target(records, weights.shape[1], weights.shape[2]).to(weights)
-    return -(wanted * weights.clamp_min(MIN_WEIGHT).log()).sum(-1).masked_fill(~keep, 0.0).sum()
+    alignment = _build_target(records, weights.shape[1], weights.shape[2]).to(weights)
+    return -(alignment * weights.clamp_min(MIN_WEIGHT).log()).sum(-1).masked_fill(~keep, 0.0).sum()
 
 
 def _build_target(records: Sequence[Record], time: int, keys: int) -> Float[Tensor, "batch time keys"]:
     """Target distribution of each target token over the source tokens."""
-    places = [(row, target, source) for row, record in enumerate(records) for source, target in record.links]
+    links = [(row, target, source) for row, record in enumerate(records) for source, target in record.links]
     table = torch.zeros(len(records), time, keys)
-    if places:
-        table[tuple(torch.tensor(places).T)] = 1.0
+    if links:
+        table[tuple(torch.tensor(links).T)] = 1.0
     return table / table.sum(-1, keepdim=True).clamp_min(1.0)

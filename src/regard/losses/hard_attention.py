@@ -1,8 +1,8 @@
 """Hard attention trained by REINFORCE, with baselines.
 
-No gradient passes through a sample, so a look (a sampled key) is credited with the reward that followed. Its advantage over
-the expected reward, the baseline, decides how much more likely it becomes; the better the baseline, the lower the variance
-of the gradient.
+No gradient passes through a sampled key, so a sample is credited with the reward that follows it. Its advantage over the
+expected reward, the baseline, decides how much more likely it becomes; the better the baseline, the lower the variance of
+the gradient.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class MovingAverage(nn.Module):
         """Baseline of each token, the same for all."""
         return self.mean.expand_as(entropy)
 
-    def see(self, value: Float[Tensor, ""]) -> None:
+    def update(self, value: Float[Tensor, ""]) -> None:
         """Update the average with the log-likelihood per token of the last update; the first value initialises it."""
         decay = self.decay * self.begun
         self.mean.copy_(decay * self.mean + (1 - decay) * value)
@@ -51,88 +51,90 @@ class MovingAverage(nn.Module):
 
 
 class LearnedBaseline(nn.Module):
-    """Learned baseline for REINFORCE: a small network of what is known before the sample, plus the moving average.
+    """Learned baseline for REINFORCE: a small network over features known before the sample, plus the moving average.
 
         b_t = b + vᵀ tanh(W [c_{t-1}; H_t; 1 / n_t])
 
-    with c_{t-1} the previous context, H_t the entropy of the distribution that this look is sampled from, and n_t the number
-    of tokens it is credited with. None of this depends on the sample, so the gradient stays unbiased. The network learns by
-    its squared error, and passes no gradient to the model.
+    with c_{t-1} the previous context, H_t the entropy of the distribution that the key is sampled from, and n_t the number
+    of tokens that the sample is credited with. None of this depends on the sample, so the gradient stays unbiased. The
+    network learns by its squared error, and passes no gradient to the model.
     Mnih and Gregor 2014, https://arxiv.org/abs/1402.0030
     """
 
-    def __init__(self, drawing: Mapping[str, int], hidden: int = 64):
+    def __init__(self, sizes: Mapping[str, int], hidden: int = 64):
         super().__init__()
         self.average = MovingAverage()
-        self.names = list(drawing)
-        self.W = nn.ModuleList(nn.Linear(size + 2, hidden) for size in drawing.values())
-        self.v = nn.ParameterList(torch.zeros(hidden) for _ in drawing)
+        self.names = list(sizes)
+        self.W = nn.ModuleList(nn.Linear(size + 2, hidden) for size in sizes.values())
+        self.v = nn.ParameterList(torch.zeros(hidden) for _ in sizes)
 
     def forward(self, name: str, context: Contexts, entropy: Tokens, count: Tokens) -> Tokens:
         """Baseline of each token for the attention called `name`."""
-        place = self.names.index(name)
-        W, v = self.W[place], self.v[place]
-        before = functional.pad(context.detach()[:, :-1], (0, 0, 1, 0))
-        beside = torch.stack((entropy.detach(), 1 / count), dim=-1)
-        found = torch.tanh(W(torch.cat((before, beside), dim=-1).to(v.dtype))) @ v
-        return self.average(name, context, entropy, count) + found.to(entropy.dtype)
+        index = self.names.index(name)
+        W, v = self.W[index], self.v[index]
+        previous = functional.pad(context.detach()[:, :-1], (0, 0, 1, 0))
+        features = torch.stack((entropy.detach(), 1 / count), dim=-1)
+        correction = torch.tanh(W(torch.cat((previous, features), dim=-1).to(v.dtype))) @ v
+        return self.average(name, context, entropy, count) + correction.to(entropy.dtype)
 
-    def see(self, value: Float[Tensor, ""]) -> None:
+    def update(self, value: Float[Tensor, ""]) -> None:
         """Update the moving average with the log-likelihood per token of the last update."""
-        self.average.see(value)
+        self.average.update(value)
 
 
 class Reinforce(nn.Module):
-    """REINFORCE for hard attentions: raises the probability of looks with a better reward than expected.
+    """REINFORCE for hard attentions: raises the probability of sampled keys with a better reward than expected.
 
         Σ_t  -(R_t - b_t) log p(a_t) - β H(a_t)
 
-    with R_t the log-likelihood that a look is credited with, b_t the baseline, and H the entropy of the distribution it was
-    sampled from; one such term for each head of each attention.
+    with R_t the log-likelihood that a sample is credited with, b_t the baseline, and H the entropy of the distribution it
+    was sampled from; one such term for each head of each attention.
     REINFORCE: Williams 1992, https://doi.org/10.1007/BF00992696
     For attention: Xu et al. 2015, section 4.1, eq. 11 and 12, https://arxiv.org/abs/1502.03044
-    There R is that of the whole sentence, reward="sentence". What came before a look does not depend on it, so that "rest",
+    There R is that of the whole sentence, reward="sentence". Tokens before a sample do not depend on it, so that "rest",
     the target from t on, gives a gradient of the same mean with less variance; "token", y_t alone, has less still, and is
-    blind to what a look changes later.
-    `baseline` is where b_t / (the number of tokens in R_t) comes from; None: 0.
+    blind to the effect of a sample on later tokens.
+    `baseline` estimates b_t / (the number of tokens in R_t); None: 0.
     """
 
     baseline: MovingAverage | LearnedBaseline | None
 
-    def __init__(self, settings: Train, drawing: Mapping[str, int]):
+    def __init__(self, settings: Train, sizes: Mapping[str, int]):
         super().__init__()
         self.reward, self.bonus, self.baseline = settings.reinforce_reward, settings.entropy_bonus, None
         if settings.reinforce_baseline != "none":
-            self.baseline = LearnedBaseline(drawing) if settings.reinforce_baseline == "learned" else MovingAverage()
+            self.baseline = LearnedBaseline(sizes) if settings.reinforce_baseline == "learned" else MovingAverage()
 
     def forward(
         self, attended: Mapping[str, Attended], keep: Mask, likelihood: Tokens
     ) -> tuple[Float[Tensor, ""], dict[str, Float[Tensor, ""]]]:
-        """REINFORCE loss, and for the log the entropy of the looks and the squared error of the baseline.
+        """REINFORCE loss, and for the log the entropy of the sampling distributions and the squared error of the baseline.
 
         The policy gradient term and the baseline's error add to the gradient and 0 to the value, so that losses with and
         without sampling can be compared.
         """
         reward, count = self.credit(likelihood), self.credit(keep.to(likelihood.dtype)).clamp_min(1)
-        steering, entropies, errors = [], [], []
-        for name, each in attended.items():
-            if each.sampled is None:
+        policy_terms, entropies, errors = [], [], []
+        for name, attention in attended.items():
+            if attention.sampled is None:
                 continue
-            log, entropy = each.sampled.log_probability.sum(1), each.sampled.entropy
+            log_probability, entropy = attention.sampled.log_probability.sum(1), attention.sampled.entropy
             expected = torch.zeros_like(reward)
             if self.baseline is not None:
-                first = entropy[:, 0]  # those of later heads may depend on its draw: a memory network's hops do
-                expected = count * self.baseline(name, each.context, first, count)
+                first_head = entropy[:, 0]  # entropies of later heads may depend on its sample: a memory network's hops do
+                expected = count * self.baseline(name, attention.context, first_head, count)
             errors.append((reward - expected).square() / count)
-            steering.append(errors[-1] - (reward - expected).detach() * log)
+            policy_terms.append(errors[-1] - (reward - expected).detach() * log_probability)
             entropies.append(entropy)
-        undecided, wrong, steer = torch.cat(entropies, dim=1), torch.stack(errors, dim=1), torch.stack(steering, dim=1)
-        undecided, wrong, steer = (each.masked_fill(~keep[:, None], 0.0) for each in (undecided, wrong, steer))
-        total = steer.sum() - steer.detach().sum() - self.bonus * undecided.sum()
-        return total, {"look_entropy": undecided.mean(1).sum(), "look_error": wrong.mean(1).sum()}
+        padding = ~keep[:, None]
+        all_entropies = torch.cat(entropies, dim=1).masked_fill(padding, 0.0)
+        squared_errors = torch.stack(errors, dim=1).masked_fill(padding, 0.0)
+        policy = torch.stack(policy_terms, dim=1).masked_fill(padding, 0.0)
+        total = policy.sum() - policy.detach().sum() - self.bonus * all_entropies.sum()
+        return total, {"attention_entropy": all_entropies.mean(1).sum(), "baseline_error": squared_errors.mean(1).sum()}
 
     def credit(self, values: Tokens) -> Tokens:
-        """Sum over the tokens that each look is credited with."""
+        """Sum over the tokens that each sample is credited with."""
         if self.reward == "token":
             return values
         if self.reward == "rest":
@@ -142,12 +144,12 @@ class Reinforce(nn.Module):
 
 def set_soft_share(model: nn.Module, share: float) -> None:
     """Mix a share of soft attention into the outputs of hard attentions, in training."""
-    for each in model.modules():
-        if isinstance(each, Attention) and getattr(each.normalise, "rewarded", False):
-            each.normalise.soft = share
+    for attention in model.modules():
+        if isinstance(attention, Attention) and getattr(attention.normalise, "rewarded", False):
+            attention.normalise.soft = share
 
 
 def find_hard_attentions(model: nn.Module) -> dict[str, int]:
     """Hard attentions (REINFORCE) of a model by name, with the size of their context."""
-    attentions = ((name, each) for name, each in model.named_modules() if isinstance(each, Attention))
-    return {name: each.size for name, each in attentions if getattr(each.normalise, "rewarded", False)}
+    attentions = ((name, module) for name, module in model.named_modules() if isinstance(module, Attention))
+    return {name: attention.size for name, attention in attentions if getattr(attention.normalise, "rewarded", False)}

@@ -27,10 +27,10 @@ def compute_moments(data: Places, keep: Mask | None) -> tuple[Float[Tensor, "bat
     μ = 1/n Σ_t x_t,    σ² = 1/n Σ_t (x_t - μ)²
     """
     data = data if data.dtype == torch.float64 else data.float()
-    kept = data.new_ones(data.shape[:2]) if keep is None else keep.to(data.dtype)
-    kept = (kept / kept.sum(1, keepdim=True).clamp_min(1))[..., None]
-    mean = (kept * data).sum(1)
-    return mean, (kept * (data - mean[:, None]).square()).sum(1).clamp_min(MIN_VARIANCE).sqrt()
+    shares = data.new_ones(data.shape[:2]) if keep is None else keep.to(data.dtype)
+    shares = (shares / shares.sum(1, keepdim=True).clamp_min(1))[..., None]
+    mean = (shares * data).sum(1)
+    return mean, (shares * (data - mean[:, None]).square()).sum(1).clamp_min(MIN_VARIANCE).sqrt()
 
 
 def moment_distance(attended: Attended, attention: Attention, memory: Memory, keep: Mask) -> Float[Tensor, ""]:
@@ -41,9 +41,11 @@ def moment_distance(attended: Attended, attention: Attention, memory: Memory, ke
     with c the contexts of all kept steps of a sentence and e its kept positions, as this attention reads them: the context
     of one position alone. e is the target of the contexts, and gets no gradient.
     """
-    found = compute_moments(attended.context, keep)
-    wanted = compute_moments(list_single_contexts(attention, memory).detach(), memory.keep)
-    mean, scale = ((mine - other).square().sum() for mine, other in zip(found, wanted, strict=True))
+    context_moments = compute_moments(attended.context, keep)
+    source_moments = compute_moments(list_single_contexts(attention, memory).detach(), memory.keep)
+    mean, scale = (
+        (contexts - sources).square().sum() for contexts, sources in zip(context_moments, source_moments, strict=True)
+    )
     return mean + scale
 
 
@@ -62,5 +64,8 @@ def list_single_contexts(attention: Attention, memory: Memory) -> Places:
 def moment_matching_loss(model: nn.Module, step: Step, memory: DecoderMemory, keep: Mask) -> Float[Tensor, ""]:
     """Sum of moment distances over every cross-attention of a model."""
     attentions, attended = cast(Seq2Seq, model).attentions(), step.attended
-    each = [moment_distance(attended[name], attentions[name], kept, keep) for name, kept in memory.memories.items()]
-    return torch.stack(each).sum()
+    distances = [
+        moment_distance(attended[name], attentions[name], attention_memory, keep)
+        for name, attention_memory in memory.memories.items()
+    ]
+    return torch.stack(distances).sum()

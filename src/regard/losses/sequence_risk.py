@@ -34,33 +34,35 @@ class Risk:
         network = cast(Seq2Seq, model)
         outputs = self.outputs(network, source, references)
         rewards = self.rewards(outputs, references).to(source.data.device)
-        logs, keep = score_outputs(network, source, outputs)
+        log_probabilities, keep = score_outputs(network, source, outputs)
         if self.settings.sequence_loss == "minimum_risk":
-            each = minimum_risk(logs, rewards, keep, self.settings.minimum_risk_alpha)
+            risks = minimum_risk(log_probabilities, rewards, keep, self.settings.minimum_risk_alpha)
         else:
             greedy = [[output] for output in decode_greedily(network, source, self.limits(source))]
-            each = self_critical(logs, rewards, keep, self.rewards(greedy, references)[:, 0].to(rewards.device))
-        weights = torch.tensor([len(reference) for reference in references], device=each.device)
-        risk, share = (weights * each).sum(), self.settings.sequence_weight
+            risks = self_critical(
+                log_probabilities, rewards, keep, self.rewards(greedy, references)[:, 0].to(rewards.device)
+            )
+        weights = torch.tensor([len(reference) for reference in references], device=risks.device)
+        risk, share = (weights * risks).sum(), self.settings.sequence_weight
         total = risk if share == 1 else share * risk + (1 - share) * loss.total
         return Loss(total, loss.tokens, {**loss.parts, "risk": risk.detach()})
 
     def outputs(self, model: Seq2Seq, source: Source, references: list[list[int]]) -> Outputs:
-        """Outputs to compare for each source; minimum risk takes a set, which may include the target."""
-        found = sample_outputs(model, source, self.limits(source), self.settings.sequence_samples)
+        """Sampled outputs of each source; for minimum risk a set without duplicates, which may include the target."""
+        candidates = sample_outputs(model, source, self.limits(source), self.settings.sequence_samples)
         if self.settings.sequence_loss == "self_critical":
-            return found
+            return candidates
         if self.settings.minimum_risk_reference:
-            found = [[reference, *several] for reference, several in zip(references, found, strict=True)]
-        return [[list(each) for each in dict.fromkeys(map(tuple, several))] for several in found]
+            candidates = [[reference, *sampled] for reference, sampled in zip(references, candidates, strict=True)]
+        return [[list(candidate) for candidate in dict.fromkeys(map(tuple, sampled))] for sampled in candidates]
 
     def rewards(self, outputs: Outputs, references: list[list[int]]) -> Float[Tensor, "batch outputs"]:
         """Reward of each output, 0 where a source has fewer; equal outputs are scored once."""
-        found = torch.zeros(len(outputs), max(map(len, outputs)))
-        for row, (several, reference) in enumerate(zip(outputs, references, strict=True)):
-            known = {each: self.reward(each, reference) for each in dict.fromkeys(map(tuple, several))}
-            found[row, : len(several)] = torch.tensor([known[tuple(each)] for each in several])
-        return found
+        table = torch.zeros(len(outputs), max(map(len, outputs)))
+        for row, (candidates, reference) in enumerate(zip(outputs, references, strict=True)):
+            reward_of = {candidate: self.reward(candidate, reference) for candidate in dict.fromkeys(map(tuple, candidates))}
+            table[row, : len(candidates)] = torch.tensor([reward_of[tuple(candidate)] for candidate in candidates])
+        return table
 
     def references(self, batch: AnyBatch) -> list[list[int]]:
         """Targets as token ids with EOS."""
@@ -75,7 +77,7 @@ class Risk:
 
 
 def minimum_risk(
-    logs: Float[Tensor, "batch outputs"],
+    log_probabilities: Float[Tensor, "batch outputs"],
     rewards: Float[Tensor, "batch outputs"],
     keep: Bool[Tensor, "batch outputs"],
     alpha: float,
@@ -84,29 +86,29 @@ def minimum_risk(
 
         risk = Σ_y Q(y | x) Δ(y),    Q(y | x) = p(y | x)^α / Σ_y' p(y' | x)^α,    Δ = 1 - reward
 
-    with y, y' among the given outputs. A small α makes Q uniform, α = 1 keeps the model's own proportions: over all possible
-    outputs, the risk is then the expected loss.
+    with y, y' among the outputs of the source. A small α makes Q uniform, α = 1 keeps the model's own proportions: over all
+    possible outputs, the risk is then the expected loss.
     Shen et al. 2016, https://arxiv.org/abs/1512.02433
     """
-    shares = (alpha * logs).masked_fill(~keep, -torch.inf).softmax(-1)
+    shares = (alpha * log_probabilities).masked_fill(~keep, -torch.inf).softmax(-1)
     return (shares * (1 - rewards)).masked_fill(~keep, 0.0).sum(-1)
 
 
 def self_critical(
-    logs: Float[Tensor, "batch outputs"],
+    log_probabilities: Float[Tensor, "batch outputs"],
     rewards: Float[Tensor, "batch outputs"],
     keep: Bool[Tensor, "batch outputs"],
     expected: Float[Tensor, " batch"],
 ) -> Float[Tensor, " batch"]:
     """Risk of each source: the mean of 1 - reward over the outputs sampled for it.
 
-        its gradient is that of  -(r(y) - r(ŷ)) log p(y | x),    y drawn, ŷ by greedy search
+        its gradient is that of  -(r(y) - r(ŷ)) log p(y | x),    y sampled, ŷ by greedy search
 
     whose mean is that of the expected loss: the baseline `expected`, r(ŷ), does not depend on the sample, and only lowers
     the variance. Rennie et al. 2017, https://arxiv.org/abs/1612.00563
     Unlike the paper, several outputs may be sampled for one source, and their mean is taken. The policy gradient term adds
     to the gradient and 0 to the value.
     """
-    steering = -(rewards - expected[:, None]) * logs
-    each = (1 - rewards + steering - steering.detach()).masked_fill(~keep, 0.0)
-    return each.sum(-1) / keep.sum(-1)
+    policy = -(rewards - expected[:, None]) * log_probabilities
+    risks = (1 - rewards + policy - policy.detach()).masked_fill(~keep, 0.0)
+    return risks.sum(-1) / keep.sum(-1)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Progress(NamedTuple):
-    """Progress of training: updates done and in all, for losses that change with time."""
+    """Progress of training: optimizer steps so far and in all, for losses that change with time."""
 
     step: int
     steps: int

@@ -1,4 +1,4 @@
-"""Bounding boxes as centre x, centre y, width and height relative to the picture; IoU and GIoU."""
+"""Geometry of bounding boxes as centre x, centre y, width and height relative to the picture; IoU and GIoU."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from torch import Tensor
 
 Boxes = Float[Tensor, "... 4"]
 MIN_AREA = torch.finfo(torch.float32).tiny
-"""Largest area that counts as 0: the least that float32 has all its digits for, and can divide by. Any larger bound is the
-area of some box: 1e-9 is that of 3e-5 by 3e-5."""
+"""Largest area that counts as 0: the smallest normal float32. Any larger bound is the area of some box: 1e-9 is that of 3e-5
+by 3e-5."""
 TOLERANCE = 1e-4
-"""Tolerance for a box that reaches over the edge of its picture, as rounding makes of one that ends there."""
+"""Tolerance for a box that reaches over the edge of its picture, as rounding may make of a box that ends there."""
 
 
 def to_corners(boxes: Boxes) -> Boxes:
@@ -53,23 +53,23 @@ def generalised_iou(first: Boxes, second: Boxes) -> Float[Tensor, "..."]:
 
     Rezatofighi et al. 2019, https://arxiv.org/abs/1902.09630
     """
-    overlap, union = compute_iou_and_union(first, second)
+    iou_value, union = compute_iou_and_union(first, second)
     a, b = to_corners(first), to_corners(second)
-    around = torch.cat((torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])), dim=-1)
-    whole = compute_area(around)
-    return overlap - divide_areas(whole - union, whole)
+    enclosing = torch.cat((torch.minimum(a[..., :2], b[..., :2]), torch.maximum(a[..., 2:], b[..., 2:])), dim=-1)
+    enclosing_area = compute_area(enclosing)
+    return iou_value - divide_areas(enclosing_area - union, enclosing_area)
 
 
 def compute_iou_and_union(first: Boxes, second: Boxes) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
     """IoU and the area of the union."""
     for boxes in (first, second):
         if boxes.shape[-1:] != (4,):
-            raise ValueError(f"boxes need four numbers each, (..., 4), got shape {tuple(boxes.shape)}")
+            raise ValueError(f"boxes need a last dimension of 4 numbers, got shape {tuple(boxes.shape)}")
     a, b = to_corners(first), to_corners(second)
-    inside = torch.cat((torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])), dim=-1)
-    both = compute_area(inside)
-    union = compute_area(a) + compute_area(b) - both
-    return divide_areas(both, union), union
+    intersection = torch.cat((torch.maximum(a[..., :2], b[..., :2]), torch.minimum(a[..., 2:], b[..., 2:])), dim=-1)
+    intersection_area = compute_area(intersection)
+    union = compute_area(a) + compute_area(b) - intersection_area
+    return divide_areas(intersection_area, union), union
 
 
 def divide_areas(part: Float[Tensor, "..."], whole: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -86,21 +86,21 @@ def check_boxes(boxes: Float[Tensor, "objects 4"], name: str, names: Sequence[st
         raise ValueError(f"{name} needs boxes of (objects, 4), got shape {tuple(boxes.shape)}")
     edges = to_corners(boxes)
     for number, (box, edge) in enumerate(zip(boxes.tolist(), edges.tolist(), strict=True)):
-        what = f"{name}: box {number + 1}" + (f" ({names[number]})" if names else "")
+        subject = f"{name}: box {number + 1}" + (f" ({names[number]})" if names else "")
         if not all(torch.isfinite(boxes[number]).tolist()):
-            raise ValueError(f"{what} has numbers that are not finite, {format_numbers(box)}; correct it or leave it out")
+            raise ValueError(f"{subject} has numbers that are not finite, {format_numbers(box)}; correct it or leave it out")
         if box[2] <= 0 or box[3] <= 0:
             raise ValueError(
-                f"{what} needs a width and a height above 0, got {format_numbers(box)} (centre x, centre y, width, height); "
-                "leave it out, or correct it"
+                f"{subject} needs a width and a height above 0, got {format_numbers(box)} (centre x, centre y, width, "
+                "height); leave it out, or correct it"
             )
         if min(edge) < -TOLERANCE or max(edge) > 1 + TOLERANCE:
             raise ValueError(
-                f"{what} reaches outside its picture: left, top, right, bottom are {format_numbers(edge)}, and the "
-                "picture goes from 0 to 1; give boxes in shares of the picture, and cut what sticks out"
+                f"{subject} reaches outside its picture: left, top, right, bottom are {format_numbers(edge)}, and the "
+                "picture goes from 0 to 1; give boxes relative to the picture, and clip them to it"
             )
 
 
 def format_numbers(numbers: Sequence[float]) -> str:
     """Format numbers for an error message."""
-    return ", ".join(f"{each:.4g}" for each in numbers)
+    return ", ".join(f"{number:.4g}" for number in numbers)

@@ -21,14 +21,14 @@ class AveragePrecision(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Detections of one class in one picture: their scores, and which of them are true positives."""
+    """Detections of one class in one picture: scores, and True for true positives."""
 
     scores: NDArray[np.float64]
-    right: NDArray[np.bool_]
+    true_positives: NDArray[np.bool_]
 
 
 def average_precision(
-    found: Sequence[Detections], there: Sequence[Objects], classes: int, overlap: float = 0.5
+    predictions: Sequence[Detections], truth: Sequence[Objects], classes: int, overlap: float = 0.5
 ) -> AveragePrecision:
     """Mean average precision at one IoU: the mean over classes of the area under the precision-recall curve.
 
@@ -40,53 +40,60 @@ def average_precision(
     positive. Detections of equal score enter the curve together, so that the order of a list decides only which is matched
     first.
     """
-    if len(found) != len(there):
+    if len(predictions) != len(truth):
         raise ValueError(
-            f"average precision needs detections for each picture, got {len(found)} lists for {len(there)} pictures"
+            f"average precision needs detections for each picture, got {len(predictions)} lists for {len(truth)} pictures"
         )
     if not 0 < overlap <= 1:
         raise ValueError(f"an overlap is a share above 0 and up to 1, got {overlap}")
-    each = [class_average_precision(found, there, number, overlap) for number in range(classes)]
-    known = [value for value in each if not np.isnan(value)]
-    return AveragePrecision(float(np.mean(known)) if known else float("nan"), tuple(each))
+    by_class = [class_average_precision(predictions, truth, number, overlap) for number in range(classes)]
+    defined = [value for value in by_class if not np.isnan(value)]
+    return AveragePrecision(float(np.mean(defined)) if defined else float("nan"), tuple(by_class))
 
 
-def class_average_precision(found: Sequence[Detections], there: Sequence[Objects], number: int, overlap: float) -> float:
+def class_average_precision(
+    predictions: Sequence[Detections], truth: Sequence[Objects], number: int, overlap: float
+) -> float:
     """Average precision of one class; NaN without objects of it."""
-    count, judged = 0, []
-    for detections, objects in zip(found, there, strict=True):
-        mine, right = detections.labels == number, objects.boxes[objects.labels == number]
-        count += len(right)
-        judged.append(match_detections(detections.boxes[mine], detections.scores[mine], right, overlap))
+    count, matches = 0, []
+    for detections, objects in zip(predictions, truth, strict=True):
+        of_class, boxes = detections.labels == number, objects.boxes[objects.labels == number]
+        count += len(boxes)
+        matches.append(match_detections(detections.boxes[of_class], detections.scores[of_class], boxes, overlap))
     if count == 0:
         return float("nan")
     return area_under_curve(
-        np.concatenate([each.scores for each in judged]), np.concatenate([each.right for each in judged]), count
+        np.concatenate([match.scores for match in matches]),
+        np.concatenate([match.true_positives for match in matches]),
+        count,
     )
 
 
 def match_detections(
-    boxes: Float[Tensor, "found 4"], scores: Float[Tensor, " found"], right: Float[Tensor, "objects 4"], overlap: float
+    boxes: Float[Tensor, "detections 4"],
+    scores: Float[Tensor, " detections"],
+    truth: Float[Tensor, "objects 4"],
+    overlap: float,
 ) -> Matches:
     """Match detections of one picture and class to its objects, by descending score."""
     order = torch.argsort(scores.double(), descending=True, stable=True)
-    hits = np.zeros(len(order), dtype=bool)
-    taken = np.zeros(len(right), dtype=bool)
-    overlaps = iou(boxes[order, None].double(), right[None].double()).cpu().numpy()
-    if len(right):
-        for place, (nearest, share) in enumerate(zip(overlaps.argmax(1), overlaps.max(1), strict=True)):
-            hits[place] = share >= overlap and not taken[nearest]
-            taken[nearest] |= hits[place]
-    return Matches(scores[order].double().cpu().numpy(), hits)
+    true_positives = np.zeros(len(order), dtype=bool)
+    matched = np.zeros(len(truth), dtype=bool)
+    overlaps = iou(boxes[order, None].double(), truth[None].double()).cpu().numpy()
+    if len(truth):
+        for rank, (nearest, share) in enumerate(zip(overlaps.argmax(1), overlaps.max(1), strict=True)):
+            true_positives[rank] = share >= overlap and not matched[nearest]
+            matched[nearest] |= true_positives[rank]
+    return Matches(scores[order].double().cpu().numpy(), true_positives)
 
 
-def area_under_curve(scores: NDArray[np.float64], right: NDArray[np.bool_], count: int) -> float:
+def area_under_curve(scores: NDArray[np.float64], true_positives: NDArray[np.bool_], count: int) -> float:
     """Area under the precision-recall curve, with precision interpolated as the maximum at that recall or a higher one."""
     if not len(scores):
         return 0.0
     order = np.argsort(-scores, kind="stable")
-    hits = np.cumsum(right[order])
+    cumulative = np.cumsum(true_positives[order])
     last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # last index of each run of equal scores
-    recall, precision = hits[last] / count, hits[last] / (last + 1)
+    recall, precision = cumulative[last] / count, cumulative[last] / (last + 1)
     best = np.maximum.accumulate(precision[::-1])[::-1]
     return float(np.sum(np.diff(recall, prepend=0.0) * best))

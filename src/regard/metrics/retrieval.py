@@ -53,9 +53,10 @@ def count_ties(scores: Float[Tensor, "questions answers"], right: Bool[Tensor, "
         raise ValueError("ranks need scores that are finite numbers")
     values = scores.double()
     best = values.masked_fill(~right, -torch.inf).max(1, keepdim=True).values
-    above, level = values > best, values == best
-    several, level_wrong, level_right = (each.sum(1).cpu().numpy() for each in (above, level & ~right, level & right))
-    return several, level_wrong, level_right
+    above, tied = values > best, values == best
+    counts = (mask.sum(1).cpu().numpy() for mask in (above, tied & ~right, tied & right))
+    above_count, tied_wrong, tied_right = counts
+    return above_count, tied_wrong, tied_right
 
 
 def compute_first_rank(above: Counts, wrong: Counts, good: Counts) -> NDArray[np.float64]:
@@ -63,12 +64,12 @@ def compute_first_rank(above: Counts, wrong: Counts, good: Counts) -> NDArray[np
     return above + (wrong + good + 1) / (good + 1)
 
 
-def compute_recall(above: Counts, wrong: Counts, good: Counts, most: int) -> NDArray[np.float64]:
-    """Probability that a right answer is among the first `most`, with ties in random order."""
+def compute_recall(above: Counts, wrong: Counts, good: Counts, cutoff: int) -> NDArray[np.float64]:
+    """Probability that a right answer is among the first `cutoff`, with ties in random order."""
     missed = np.ones(len(above))
-    for place in range(most):
-        drawn = above + place < most
-        missed *= np.where(drawn, np.maximum(wrong - place, 0) / np.maximum(wrong + good - place, 1), 1.0)
+    for position in range(cutoff):
+        within_cutoff = above + position < cutoff
+        missed *= np.where(within_cutoff, np.maximum(wrong - position, 0) / np.maximum(wrong + good - position, 1), 1.0)
     return 1 - missed
 
 
@@ -79,7 +80,8 @@ def compute_both_directions(
     if right is None:
         if scores.shape[0] != scores.shape[1]:
             raise ValueError(
-                f"{scores.shape[0]} pictures and {scores.shape[1]} texts do not pair off; say which belong together"
+                f"{scores.shape[0]} pictures and {scores.shape[1]} texts do not pair off; say in `right` which belong "
+                "together"
             )
         right = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
     return BothDirections(compute_ranks(scores, right), compute_ranks(scores.mT, right.mT))

@@ -1,6 +1,6 @@
 """Text metrics (BLEU, chrF, exact match, error rates, perplexity) with bootstrap intervals, and by source length.
 
-Every metric here is a function of sums over sentences (n-grams matched, edits made, ...). So each returns a row of numbers
+Every metric here is a function of sums over sentences (n-grams matched, edits, ...). So each returns a row of numbers
 per sentence and a score of their sum, and bootstrap, length buckets and corpora all come from adding rows.
 """
 
@@ -17,7 +17,7 @@ References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each output, or several."""
 
 LOWER_IS_BETTER = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
-"""Metrics of which less is better; of all others more is."""
+"""Metrics for which lower is better; for all others higher is."""
 BLOCK = 1 << 22
 """Maximum number of resampled counts that the bootstrap holds at a time."""
 
@@ -43,7 +43,7 @@ class Measurement(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Score of the sources of some lengths: first <= length <= last."""
+    """Score over the sources of a range of lengths: first <= length <= last."""
 
     first: int
     last: int | None
@@ -68,18 +68,18 @@ def bootstrap(
     Koehn 2004, section 3, https://aclanthology.org/W04-3250; percentiles of `resamples` samples from a seeded generator.
     """
     sentences = len(rows)
-    draw = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     scores: list[float] = []
     while len(scores) < resamples:
         size = min(resamples - len(scores), max(1, BLOCK // sentences))
-        times = draw.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
+        times = generator.multinomial(sentences, np.full(sentences, 1 / sentences), size=size)
         scores += [score(total) for total in times.astype(np.float64) @ rows]
     edge = 100 * (1 - level) / 2
     low, high = np.percentile(scores, [edge, 100 - edge])
     return float(low), float(high)
 
 
-def by_length(
+def score_by_length(
     metric: Metric,
     outputs: Sequence[str],
     references: References,
@@ -92,13 +92,15 @@ def by_length(
     """
     rows = compute_rows(metric, outputs, references)
     if len(lengths) != len(rows):
-        raise ValueError(f"by_length needs a length for each output, got {len(lengths)} lengths and {len(rows)} outputs")
-    found = []
+        raise ValueError(
+            f"score_by_length needs a length for each output, got {len(lengths)} lengths and {len(rows)} outputs"
+        )
+    buckets = []
     for first, last in zip((0, *(edge + 1 for edge in edges)), (*edges, None), strict=True):
-        inside = [row for row, length in enumerate(lengths) if first <= length and (last is None or length <= last)]
-        if inside:
-            found.append(Bucket(first, last, len(inside), metric.score(rows[inside].sum(0))))
-    return found
+        rows_of_bucket = [row for row, length in enumerate(lengths) if first <= length and (last is None or length <= last)]
+        if rows_of_bucket:
+            buckets.append(Bucket(first, last, len(rows_of_bucket), metric.score(rows[rows_of_bucket].sum(0))))
+    return buckets
 
 
 def compute_rows(metric: Metric, outputs: Sequence[str], references: References) -> Rows:
@@ -128,7 +130,7 @@ class Bleu:
 
     def score(self, total: Rows) -> float:
         """Score from 0 to 100."""
-        return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
+        return float(self._make()._compute_score_from_stats([int(count) for count in total]).score)
 
     def signature(self, answers: int = 1) -> str:
         """Signature of sacreBLEU."""
@@ -155,7 +157,7 @@ class Chrf:
 
     def score(self, total: Rows) -> float:
         """Score from 0 to 100."""
-        return float(self._make()._compute_score_from_stats([int(each) for each in total]).score)
+        return float(self._make()._compute_score_from_stats([int(count) for count in total]).score)
 
     def signature(self, answers: int = 1) -> str:
         """Signature of sacreBLEU."""
@@ -175,7 +177,7 @@ class ExactMatch:
         """Hit, and count of sentences."""
         pairs = zip(outputs, list_references(references), strict=True)
         return np.array(
-            [[output.strip() in {each.strip() for each in right}, 1] for output, right in pairs], dtype=np.float64
+            [[output.strip() in {answer.strip() for answer in answers}, 1] for output, answers in pairs], dtype=np.float64
         )
 
     def score(self, total: Rows) -> float:
@@ -203,16 +205,16 @@ class ErrorRate:
         import jiwer
 
         process = jiwer.process_characters if self.unit == "characters" else jiwer.process_words
-        right = list_references(references)
-        pairs = [(each, output) for output, answers in zip(outputs, right, strict=True) for each in answers]
-        done = process([reference for reference, _ in pairs], [output for _, output in pairs])
-        edits = (sum(map(_edits, chunks)) for chunks in done.alignments)
-        counts = iter(list(zip(edits, map(len, done.references), strict=True)))
-        best = [min((next(counts) for _ in answers), key=lambda pair: (pair[0], -pair[1])) for answers in right]
+        all_references = list_references(references)
+        pairs = [(answer, output) for output, answers in zip(outputs, all_references, strict=True) for answer in answers]
+        alignment = process([reference for reference, _ in pairs], [output for _, output in pairs])
+        edits = (sum(map(_edits, chunks)) for chunks in alignment.alignments)
+        counts = iter(list(zip(edits, map(len, alignment.references), strict=True)))
+        best = [min((next(counts) for _ in answers), key=lambda pair: (pair[0], -pair[1])) for answers in all_references]
         return np.array(best, dtype=np.float64)
 
     def score(self, total: Rows) -> float:
-        """Error rate in per cent; without any reference unit, 0 when nothing was written and 100 otherwise."""
+        """Error rate in per cent; without any reference unit, 0 for empty outputs and 100 otherwise."""
         edits, units = total
         return float(100 * edits / units) if units else 100.0 * bool(edits)
 
@@ -230,7 +232,7 @@ def token_perplexity(nll: float, tokens: int) -> float:
 
 
 def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measurement:
-    """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; less is better."""
+    """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; lower is better."""
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
@@ -243,13 +245,15 @@ def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Me
 
 def list_references(references: References) -> list[list[str]]:
     """References of each output, as a list even where there is one."""
-    return [[each] if isinstance(each, str) else list(each) for each in references]
+    return [[reference] if isinstance(reference, str) else list(reference) for reference in references]
 
 
 def _statistics(metric: Any, outputs: Sequence[str], references: References) -> Rows:
-    right = list_references(references)
-    most = max(map(len, right))
-    streams = [[answers[place] if place < len(answers) else None for answers in right] for place in range(most)]
+    all_references = list_references(references)
+    max_references = max(map(len, all_references))
+    streams = [
+        [answers[place] if place < len(answers) else None for answers in all_references] for place in range(max_references)
+    ]
     return np.array(metric._extract_corpus_statistics(list(outputs), streams), dtype=np.float64)
 
 

@@ -20,7 +20,7 @@ from regard.data.table import Record
 from regard.data.text.codec import Example, Report, TextCodec
 from regard.errors import DataError
 from regard.losses.guided_alignment import attach_links
-from regard.losses.teacher_forcing import Teacher
+from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import seq2seq
 from regard.models.packing import check_model, check_settings
@@ -80,7 +80,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         codec=codec,
         train=batches(config, examples),
         valid=valid,
-        loss=Teacher(config.train, model, risk(task, config, codec)),
+        loss=TeacherForcing(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
         config=config,
         task=name,

@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.errors import ConfigError
 from regard.losses.sequence_risk import Risk
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, token_perplexity
 from regard.models.seq2seq import Seq2Seq
@@ -55,6 +55,6 @@ def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:
     device = next(model.parameters()).device
     for _, batch in loader.in_order():
         with torch.no_grad():
-            found = teach(model, batch.to(device))
+            found = teacher_forcing_loss(model, batch.to(device))
         total, tokens = total + float(found.total), tokens + int(found.tokens)
     return {"loss": total / max(tokens, 1), "perplexity": token_perplexity(total, tokens)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from regard.config import Data, Model, Train
 from regard.data.table import Record
 from regard.data.text import synthetic
-from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, by_length
+from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, score_by_length
 from regard.metrics.text import measure as measured
 from regard.tasks import Figures, TextConfig
 
@@ -47,5 +47,5 @@ def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence
         "chrf": measured(Chrf(), outputs, references),
         "exact": measured(ExactMatch(), outputs, references),
         **words,
-        "bleu_by_length": by_length(metric, outputs, references, [len(source.split()) for source in sources]),
+        "bleu_by_length": score_by_length(metric, outputs, references, [len(source.split()) for source in sources]),
     }

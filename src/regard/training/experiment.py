@@ -30,13 +30,13 @@ class HasTrain(Protocol):
 
 
 @runtime_checkable
-class Watching(Protocol):
-    """A loss that may go by what earlier updates cost, and says whether it does: each is then seen before the next."""
+class HasBaseline(Protocol):
+    """Loss with a baseline that may depend on the losses of earlier updates, which it is then given one by one."""
 
     @property
-    def watches(self) -> bool: ...
+    def has_baseline(self) -> bool: ...
 
-    def see(self, loss: Loss) -> None: ...
+    def update_baseline(self, loss: Loss) -> None: ...
 
 
 @runtime_checkable
@@ -88,12 +88,12 @@ class Experiment:
     def updated(self, loss: Loss) -> None:
         """Tell the loss what an update cost, if it wants to know."""
         if self.watched is not None:
-            self.watched.see(loss)
+            self.watched.update_baseline(loss)
 
     @property
-    def watched(self) -> Watching | None:
+    def watched(self) -> HasBaseline | None:
         """The loss, where it goes by what earlier updates cost."""
-        return self.loss if isinstance(self.loss, Watching) and self.loss.watches else None
+        return self.loss if isinstance(self.loss, HasBaseline) and self.loss.has_baseline else None
 
     def judged(self, figures: Mapping[str, float]) -> float:
         """The figure that decides, turned so that less is better; NaN counts as the worst."""

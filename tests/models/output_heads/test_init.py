@@ -6,7 +6,7 @@ from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
 from regard.losses.cross_entropy import is_plain_projection
-from regard.losses.teacher_forcing import teach
+from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.output_heads import build_weight, make_output_factory
 from regard.models.output_heads.attention import Attention
 from regard.models.output_heads.projection import Projection
@@ -79,7 +79,7 @@ def test_step_by_step_is_the_same_as_all_at_once_and_sums_to_one(part, options, 
 @everywhere
 def test_a_gradient_reaches_every_parameter(part, options, tie):
     model = made(output=part, tie_embeddings=tie, **options)
-    teach(model, BATCH).total.backward()
+    teacher_forcing_loss(model, BATCH).total.backward()
     left = [name for name, each in model.named_parameters() if each.grad is None or not each.grad.abs().sum() > 0]
     assert not left
 
@@ -110,7 +110,7 @@ def test_it_learns_a_few_sentences_by_heart(name, steps):
     losses = []
     for _ in range(steps):
         optimiser.zero_grad()
-        loss = teach(model, BATCH).total
+        loss = teacher_forcing_loss(model, BATCH).total
         loss.backward()
         optimiser.step()
         losses.append(loss.item())

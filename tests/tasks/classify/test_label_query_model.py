@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.losses.labels import one_label
+from regard.losses.classification import single_label_loss
 from regard.tasks.classify.label_query_model import Labels
 
 from ...models.pictures.small import Tiny, blank, single, wider
@@ -40,7 +40,7 @@ def test_it_learns_colours_and_looks_at_the_thing():
     model = Labels(Tiny(16), 3)
     optimiser = torch.optim.AdamW(model.parameters(), 5e-3)
     for _ in range(60):
-        loss = one_label(model(pictures).logits, colours)
+        loss = single_label_loss(model(pictures).logits, colours)
         optimiser.zero_grad()
         loss.total.div(loss.tokens).backward()
         optimiser.step()

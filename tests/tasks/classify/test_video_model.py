@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.data.image.batch import Images, collate_images
-from regard.losses.labels import one_label
+from regard.losses.classification import single_label_loss
 from regard.tasks.classify.video_model import Frames
 
 from ...models.pictures.small import Tiny, blank, shape
@@ -58,7 +58,7 @@ def test_it_learns_which_way_things_move():
     model = Frames(Tiny(16, channels=1, depth=2), 2)
     optimiser = torch.optim.AdamW(model.parameters(), 3e-3)
     for _ in range(120):
-        loss = one_label(model(pictures, frames).logits, labels)
+        loss = single_label_loss(model(pictures, frames).logits, labels)
         optimiser.zero_grad()
         loss.total.div(loss.tokens).backward()
         optimiser.step()

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.data.batch import Padded, pad
-from regard.losses.labels import accuracy, one_label
+from regard.losses.classification import compute_accuracy, single_label_loss
 from regard.models.attention_factory import build_attention
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
@@ -78,12 +78,12 @@ def test_it_learns_to_answer_what_depends_on_both():
     optimiser = torch.optim.AdamW(model.parameters(), 5e-3)
     for _ in range(150):
         pictures, questions, answers = drawn(*train)
-        loss = one_label(model(pictures, questions).logits, answers)
+        loss = single_label_loss(model(pictures, questions).logits, answers)
         optimiser.zero_grad()
         loss.total.div(loss.tokens).backward()
         optimiser.step()
     pictures, questions, answers = drawn(*valid)
-    assert accuracy(model.eval()(pictures, questions).logits, answers) > 0.9
+    assert compute_accuracy(model.eval()(pictures, questions).logits, answers) > 0.9
 
 
 def test_what_cannot_be_is_refused():

@@ -24,7 +24,7 @@ from regard.data.split import HeldOut
 from regard.data.table import Record
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
-from regard.losses.teacher_forcing import Teacher
+from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
@@ -81,7 +81,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         codec=codec,
         train=codec.train_loader(cache, data.budget, config.train.seed, named(data.augment)),
         valid=valid,
-        loss=Teacher(config.train, model, risk(task, config, codec)),
+        loss=TeacherForcing(config.train, model, risk(task, config, codec)),
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
         config=config,
         task=name,

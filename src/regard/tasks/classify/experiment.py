@@ -22,7 +22,7 @@ from regard.data.records import Record
 from regard.data.split import HeldOut
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
-from regard.losses.labels import any_labels, one_label
+from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
@@ -150,8 +150,8 @@ class Costs:
             return looks(model, batch, self.config.model.episodes, smoothing)
         logits = answer(model, batch).logits
         if self.codec.several:
-            return any_labels(logits, wanted(batch, len(self.codec.labels)), smoothing)
-        return one_label(logits, labelled(batch).data[:, 0], smoothing)
+            return multi_label_loss(logits, wanted(batch, len(self.codec.labels)), smoothing)
+        return single_label_loss(logits, labelled(batch).data[:, 0], smoothing)
 
 
 def looks(model: nn.Module, batch: ImageBatch, copies: int, smoothing: float) -> Loss:

@@ -18,7 +18,7 @@ class Labels(nn.Module):
 
     As in Liu et al. 2021, https://arxiv.org/abs/2107.10834, with one attention of any kind in the place of a decoder of
     several layers. Weights are called "queries.attention": one row for each label.
-    Whether one label holds or several may is up to the loss (losses/labels.py).
+    Whether one label holds or several may is up to the loss (losses/classification.py).
     """
 
     def __init__(

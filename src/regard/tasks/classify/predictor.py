@@ -14,7 +14,7 @@ from regard.data.batch import Padded
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.image_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
-from regard.losses.labels import compute_credit
+from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights

@@ -88,7 +88,7 @@ class Detector(Seeing):
         found = figures(table, every)
         if 1 < len(every) <= CLASSES:
             for label, each in zip(self.codec.labels, loose(every), strict=True):
-                if there := int(each.things.sum()):
+                if there := int(each.objects.sum()):
                     found[f"ap50 {label}"] = measure_mean_precision(
                         [each], f"average precision, IoU 0.5; there are {there:,}"
                     )
@@ -151,7 +151,7 @@ def figures(table: Rows, every: Sequence[RankedDetections]) -> Figures:
 
 def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
     """The same at an overlap of a half alone."""
-    return [each._replace(right=each.right[:1]) for each in every]
+    return [each._replace(true_positives=each.true_positives[:1]) for each in every]
 
 
 def things(batch: ImageBatch) -> ObjectBatch:

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.losses.labels import compute_credit
+from regard.losses.classification import compute_credit
 from regard.losses.types import Loss
 
 Square = Float[Tensor, "batch batch"]

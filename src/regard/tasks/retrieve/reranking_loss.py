@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.attention.types import Encoded
-from regard.losses.labels import compute_credit
+from regard.losses.classification import compute_credit
 from regard.losses.types import Loss
 from regard.tasks.retrieve.loss import hard
 from regard.tasks.retrieve.reranker import Scored

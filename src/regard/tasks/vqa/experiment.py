@@ -19,7 +19,7 @@ from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.errors import ConfigError
-from regard.losses.labels import one_label
+from regard.losses.classification import single_label_loss
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
@@ -104,7 +104,7 @@ def costs(smoothing: float, model: nn.Module, batch: AnyBatch, progress: Progres
     """What the answers to a batch cost."""
     assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"
     logits = model(batch.source, batch.question, about=batch.about).logits
-    return one_label(logits, labelled(batch).data[:, 0], smoothing)
+    return single_label_loss(logits, labelled(batch).data[:, 0], smoothing)
 
 
 def samples(asked: Sequence[Drawn]) -> Mapping[str, bytes]:
