@@ -13,11 +13,10 @@ from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.classify import experiment as classifying
-from regard.tasks.classify.glimpse_loss import glimpses
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
-from regard.tasks.classify.label_query_model import Labels
-from regard.tasks.classify.pooled_model import Pooled
+from regard.tasks.classify.loss import glimpses
+from regard.tasks.classify.model import Labels, Pooled
 from regard.tasks.classify.predictor import Classifier
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_model import Frames

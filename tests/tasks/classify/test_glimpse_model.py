@@ -4,8 +4,8 @@ import torch
 from torch.testing import assert_close
 
 from regard.data.image.batch import collate_images
-from regard.tasks.classify.glimpse_loss import glimpses
 from regard.tasks.classify.glimpse_model import Glimpses, sense
+from regard.tasks.classify.loss import glimpses
 
 from ...models.pictures.small import blank, shape, wider
 

@@ -8,8 +8,8 @@ from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.glimpse_loss import averaged
 from regard.tasks.classify.glimpse_predictor import Glimpser, asides, coarser
+from regard.tasks.classify.loss import averaged
 from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
 

@@ -1,9 +1,10 @@
 import torch
 
 from regard.data.image.synthetic.boxes import Boxed, draw
+from regard.data.image.synthetic.motion import Clip
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.data.image.synthetic.shapes import SHAPES
-from regard.tasks.classify.synthetic import Drawn
+from regard.tasks.classify.synthetic import Drawn, Moving
 
 SCENE = Scene(
     (Thing("square", "red", 64, 64, 30), Thing("star", "blue", 192, 192, 30), Thing("square", "black", 192, 64, 30))
@@ -28,3 +29,18 @@ def test_the_region_of_a_shape_has_all_things_of_that_shape():
     assert region[8, 24]
     assert not region[24, 24]
     assert Drawn(BOXED, 32, "chinese").region("五角星")[24, 24]
+
+
+CLIP = Clip(Thing("star", "red", 128, 128, 30), "left", 2, 8, "drawn:7")
+
+
+def test_what_happens_is_the_target_in_either_language():
+    assert Moving(CLIP).record == ("drawn:7", "left", "drawn:7", ())
+    assert Moving(CLIP, language="chinese").record.target == "向左"
+
+
+def test_a_clip_has_its_frames_and_they_move_when_it_says_so():
+    frames = Moving(CLIP, 32)()
+    assert frames.shape == (8, 3, 32, 32)
+    changed = [number for number in range(1, 8) if not torch.equal(frames[number], frames[number - 1])]
+    assert changed == list(CLIP.moving)

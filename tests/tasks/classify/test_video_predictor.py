@@ -10,7 +10,7 @@ from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked
-from regard.tasks.classify.synthetic_video import Moving
+from regard.tasks.classify.synthetic import Moving
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_predictor import Watcher, filled, sheet
 from regard.viewer.io import load, save

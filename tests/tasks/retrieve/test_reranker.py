@@ -5,8 +5,8 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from regard.attention.types import Encoded
+from regard.tasks.retrieve.loss import reranking
 from regard.tasks.retrieve.reranker import Reranking
-from regard.tasks.retrieve.reranking_loss import reranking
 from regard.tree import select
 
 KEEP = torch.tensor([[True, True, True], [True, False, False]])

@@ -31,7 +31,7 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tasks._protocol import TaskConfig, Writes
 from regard.tasks._tables import pictures, tables
 from regard.tasks._text_evaluation import judged, measurable, risk
-from regard.tasks.caption.pointing import LOOKS, pointing
+from regard.tasks.caption.metrics import LOOKS, pointing
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:

@@ -30,14 +30,12 @@ from regard.tasks._image import assemble, checked, plain
 from regard.tasks._protocol import Task, TaskConfig
 from regard.tasks._tables import pictures, tables
 from regard.tasks.classify.codec import LabelCodec
-from regard.tasks.classify.glimpse_loss import glimpses
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
-from regard.tasks.classify.label_query_model import Labels
-from regard.tasks.classify.pooled_model import Pooled
+from regard.tasks.classify.loss import glimpses
+from regard.tasks.classify.model import Labels, Pooled
 from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled, wanted
-from regard.tasks.classify.synthetic import RADII, Drawn
-from regard.tasks.classify.synthetic_video import Moving
+from regard.tasks.classify.synthetic import RADII, Drawn, Moving
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
 from regard.training.experiment import Experiment

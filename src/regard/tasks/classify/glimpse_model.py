@@ -61,7 +61,7 @@ class Glimpses(nn.Module):
     Mnih et al. 2014, https://arxiv.org/abs/1406.6247
     σ is fixed. Where to look is drawn while training and is the mean otherwise. The first glimpse is drawn around a
     point that is learned, which begins in the middle. The gradient of what was recognised does not go into where to
-    look, nor the other way round: `tasks/classify/glimpse_loss.py` has the loss of each.
+    look, nor the other way round: `tasks/classify/loss.py` has the loss of each.
     Weights are called "glimpses": the smallest square of each step, in equal shares, over the pixels of the picture.
     `standard` are the mean of each channel, which is taken off a picture first, and the deviation that it is divided by.
     """

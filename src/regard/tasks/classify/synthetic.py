@@ -1,4 +1,4 @@
-"""Scenes whose labels are the shapes on them, as pictures that are drawn when they are asked for."""
+"""Synthetic samples: scenes labelled with their shapes, and clips labelled with a motion, rendered on access."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.image.synthetic.boxes import Boxed
+from regard.data.image.synthetic.motion import MOTION_WORDS, Clip
 from regard.data.image.synthetic.shapes import SHAPES
 from regard.data.image.synthetic.words import SHAPE_WORDS, Language
 from regard.data.records import Record
@@ -39,3 +40,21 @@ class Drawn:
         """The pixels in the boxes of all things of a shape, by its name."""
         things = [number for number, label in enumerate(self.boxed.labels) if self.name(label) == name]
         return self.boxed.scene.region(things, self.size, self.size)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Draws a clip, at so many pixels a side, and knows what happens in it."""
+
+    clip: Clip
+    size: int = 64
+    language: Language = "english"
+
+    def __call__(self) -> Float[Tensor, "frames 3 height width"]:
+        return self.clip.picture(self.size)
+
+    @property
+    def record(self) -> Record:
+        """The motion as a target, and a name for the clip as its source."""
+        motion = self.clip.motion if self.language == "english" else MOTION_WORDS[self.clip.motion]
+        return Record(self.clip.where, motion, self.clip.where)

@@ -12,7 +12,7 @@ from regard.data.axis import Axis, Text
 from regard.data.image.types import ImageExample
 from regard.inference.image_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.tasks.classify.synthetic_video import Moving
+from regard.tasks.classify.synthetic import Moving
 from regard.viewer.record.image_axis import shown
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"

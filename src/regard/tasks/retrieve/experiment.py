@@ -37,11 +37,10 @@ from regard.tasks._image import assemble, checked, plain
 from regard.tasks._protocol import Task, TaskConfig
 from regard.tasks._tables import Tables, pictures, tables
 from regard.tasks.retrieve.codec import PairCodec, pairs
-from regard.tasks.retrieve.loss import contrastive
+from regard.tasks.retrieve.loss import contrastive, reranking
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.predictor import FIGURES, SAMPLES, Retriever
 from regard.tasks.retrieve.reranker import Reranking
-from regard.tasks.retrieve.reranking_loss import reranking
 from regard.training.experiment import Experiment
 
 SHOWN = 32

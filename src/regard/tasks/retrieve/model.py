@@ -28,7 +28,7 @@ class Matching(Towers):
         fit(p, t) = s · p · t + share · reranking(map of p, pieces of t)
 
     Both are logits, of the right pair against wrong ones, so their sum is one too. How much the closer look counts is
-    learned, from nothing on (tasks/retrieve/reranking_loss.py). Weights are called
+    learned, from nothing on (tasks/retrieve/loss.py). Weights are called
     "picture.query.attention", "text.query.attention" and "reranking.layers.n.cross".
     """
 

@@ -26,7 +26,7 @@ from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
 from regard.tasks.retrieve.metrics import FIGURES as FIGURES
 from regard.tasks.retrieve.metrics import figures
 from regard.tasks.retrieve.model import Matching
-from regard.tasks.retrieve.reranking import Pair, arranged, fits, nearest, read, seen
+from regard.tasks.retrieve.ranking import Pair, arranged, fits, nearest, read, seen
 from regard.viewer.record.image_axis import shown
 from regard.viewer.record.spelling import Words
 

@@ -3,8 +3,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from regard.data.image.batch import collate_images
 from regard.losses.classification import single_label_loss
-from regard.tasks.classify.label_query_model import Labels
+from regard.tasks.classify.model import Labels, Pooled
 
 from ...models.pictures.small import Tiny, blank, single, wider
 
@@ -51,3 +52,20 @@ def test_it_learns_colours_and_looks_at_the_thing():
     thing = torch.nn.functional.max_pool2d(unseen.data.amax(1), 8).flatten(1) > 0
     share = (weights * thing).sum(1).mean()
     assert share > 1.3 * thing.float().mean()  # more than looking anywhere would give
+
+
+def test_all_places_with_a_picture_count_alike():
+    model = Pooled(Tiny(), 4).eval()
+    pictures = collate_images([torch.rand(3, 16, 16), torch.rand(3, 8, 16)])
+    answer = model(pictures, weights=True)
+    encoded = model.encoder(pictures)
+    weights = answer.weights["pooled"]
+    assert weights.shape == (2, 1, 1, 4)
+    assert weights[1].flatten().tolist() == [0.5, 0.5, 0, 0]
+    assert_close(answer.logits, model.output((weights[:, 0] @ encoded.data)[:, 0]))
+    assert not model(pictures).weights
+
+
+def test_padding_does_not_count_in_the_mean_of_a_map():
+    model, pictures = Pooled(Tiny(), 4).eval(), blank()
+    assert_close(model(wider(pictures)).logits, model(pictures).logits, atol=1e-5, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""One learned query for each label: what it looked at is what speaks for the label."""
+"""Image classifiers: one learned query for each label, and the mean of the feature map as the baseline without attention."""
 
 from functools import partial
 
@@ -7,6 +7,7 @@ from torch import nn
 
 from regard.data.image.batch import Images
 from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.encoders import find_summary
 from regard.models.layers.learned_queries import LearnedQueries
 from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, collect_weights
 
@@ -42,3 +43,28 @@ class Labels(nn.Module):
         found = self.queries(self.encoder(pictures), weights)
         logits = (self.norm(found.context) * self.weight).sum(-1) + self.bias
         return Answer(logits, collect_weights({"queries.attention": found}) if weights else NO_WEIGHTS)
+
+
+class Pooled(nn.Module):
+    """All places count alike.
+
+        logits = W mean(map) + b
+
+    Lin, Chen and Yan 2013, https://arxiv.org/abs/1312.4400, call it global average pooling. Places without a picture do not
+    count.
+    Weights are called "pooled": the same share for each of them.
+    """
+
+    def __init__(self, encoder: ImageEncoder, labels: int, dropout: float = 0.0):
+        super().__init__()
+        self.encoder = encoder
+        self.drop = nn.Dropout(dropout)
+        self.output = nn.Linear(encoder.size, labels)
+
+    def forward(self, pictures: Images, *, weights: bool = False) -> Answer:
+        encoded = self.encoder(pictures)
+        logits = self.output(self.drop(find_summary(encoded)))
+        if not weights:
+            return Answer(logits, NO_WEIGHTS)
+        kept = encoded.data.new_ones(encoded.data.shape[:2]) if encoded.keep is None else encoded.keep.to(logits.dtype)
+        return Answer(logits, {"pooled": (kept / kept.sum(1, keepdim=True).clamp_min(1))[:, None, None]})

@@ -3,7 +3,7 @@ import torch
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned, captions
 from regard.data.image.synthetic.scene import Scene, Thing
-from regard.tasks.caption.pointing import hit
+from regard.tasks.caption.metrics import hit
 
 SCENE = Scene((Thing("circle", "red", 40, 40, 24), Thing("square", "blue", 200, 60, 24)))  # left, right
 DRAWING = Drawing(Captioned(SCENE, *captions(SCENE), "drawn:1"), 64)

@@ -8,8 +8,8 @@ from regard.data.image.types import ImageExample
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.transformer import Transformer
 from regard.tasks.retrieve.model import Matching
+from regard.tasks.retrieve.ranking import arranged, fits, nearest, read, seen
 from regard.tasks.retrieve.reranker import Reranking
-from regard.tasks.retrieve.reranking import arranged, fits, nearest, read, seen
 
 CODEC = ImageCodec(height=32, width=32)
 PICTURES = [ImageExample(torch.rand(3, 8 + 8 * (n % 2), 16)) for n in range(5)]

@@ -1,8 +1,8 @@
 import torch
 from torch.testing import assert_close
 
-from regard.tasks.classify.glimpse_loss import averaged, glimpses
 from regard.tasks.classify.glimpse_model import Glimpsed
+from regard.tasks.classify.loss import averaged, glimpses
 
 
 def found(logits, logs, baselines):
