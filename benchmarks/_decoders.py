@@ -21,7 +21,7 @@ from regard.decoding.engines.eager.beam import beam as native
 from regard.decoding.engines.eager.encoder import encode
 from regard.decoding.engines.select import select_engine
 from regard.errors import RefusedError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.models.seq2seq import Seq2Seq
 
 Answers = list[list[int]]

@@ -32,7 +32,7 @@ from regard.data.special_tokens import EOS, PAD
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
 

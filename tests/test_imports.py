@@ -85,24 +85,24 @@ LAZY = {
     ("inference.load", "interop.onnx.engine"),
     ("inference.load", "interop.onnx.external"),
     ("inference.load", "tasks"),
-    ("inference.load", "tasks._protocol"),
+    ("inference.load", "tasks.kinds.types"),
 }
 """Imports to the right that a registry or a fused operator needs, by name: dispatch and what has kernels of its own to kernels,
 `load` to tasks and to the engines of interop."""
 
 REMAINING = {
-    ("alignment.reverse", "inference.predictor"),
-    ("alignment.soft", "inference.predictor"),
-    ("inference.image_predictor", "tasks"),
-    ("inference.image_predictor", "tasks._protocol"),
-    ("inference.init_from", "tasks._protocol"),
-    ("inference.predictor", "interop.onnx.sessions"),
-    ("inference.predictor", "tasks"),
-    ("inference.predictor", "tasks._protocol"),
-    ("viewer.record", "inference.image_predictor"),
-    ("viewer.record", "inference.predictor"),
-    ("viewer.record.image", "inference.image_predictor"),
-    ("viewer.record.predicted", "inference.predictor"),
+    ("alignment.reverse", "inference.sequence_predictor"),
+    ("alignment.soft", "inference.sequence_predictor"),
+    ("inference.forward_predictor", "tasks"),
+    ("inference.forward_predictor", "tasks.kinds.types"),
+    ("inference.init_from", "tasks.kinds.types"),
+    ("inference.sequence_predictor", "interop.onnx.sessions"),
+    ("inference.sequence_predictor", "tasks"),
+    ("inference.sequence_predictor", "tasks.kinds.types"),
+    ("viewer.record", "inference.forward_predictor"),
+    ("viewer.record", "inference.sequence_predictor"),
+    ("viewer.record.image", "inference.forward_predictor"),
+    ("viewer.record.predicted", "inference.sequence_predictor"),
 }
 """Imports to the right that are still there. The list only shrinks: predictors get their task handed in, and recorders theirs."""
 

@@ -7,7 +7,7 @@ import pytest
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.table import Record
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.tasks.translate import Config
 from regard.training.loop import train
 

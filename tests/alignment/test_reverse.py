@@ -6,7 +6,7 @@ from regard.alignment.links import flipped
 from regard.alignment.reverse import reverse
 from regard.alignment.soft import soft
 from regard.errors import DataError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 
 from .conftest import PAIRS, flipped_config, made
 

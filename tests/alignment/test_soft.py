@@ -10,7 +10,7 @@ from regard.config import Data, Model, Train
 from regard.data.batch import pad, shifted
 from regard.data.table import Record
 from regard.data.text import synthetic
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.losses.types import Progress
 from regard.tasks.translate import Config
 

@@ -13,7 +13,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-ANSWERING = ["regard.cli", "regard.inference.predictor", "regard.inference.load", "regard.tasks._validate"]
+ANSWERING = ["regard.cli", "regard.inference.sequence_predictor", "regard.inference.load", "regard.tasks._validate"]
 TRAINING = ["torch._dynamo", "regard.inference.init_from", "regard.training.loop", "regard.metrics.text"]
 HEAVY = {"torch._dynamo", "triton", "transformers", "matplotlib"}
 STREAMS = [os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT]

@@ -2,7 +2,7 @@ import pytest
 
 from regard.cli._image_options import WRITING, sees
 from regard.errors import ConfigError
-from regard.inference.image_predictor import Seeing
+from regard.inference.forward_predictor import Seeing
 
 
 class Model(Seeing):

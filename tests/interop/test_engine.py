@@ -1,7 +1,7 @@
 import pytest
 
 from regard.errors import ConfigError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.ctranslate2.engine import Ctranslate2
 from regard.interop.engine import opened, traceable
 

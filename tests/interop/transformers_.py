@@ -12,7 +12,7 @@ from regard.config import AttentionPart, Data, Model, Search, Train
 from regard.data.special_tokens import BOS, PAD
 from regard.data.table import Record
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.tasks.translate import Config
 from regard.training.loop import train
 from regard.training.run_directory import MODEL, RunDirectory

@@ -164,7 +164,11 @@ def open_case(path: Path) -> None:
         resume_training(path)
     else:
         found = opened(path, "cpu")
-        if isinstance(found, regard.inference.predictor.Trained) and path.name not in ("exported", "archive.zip", "caption"):
+        if isinstance(found, regard.inference.sequence_predictor.Trained) and path.name not in (
+            "exported",
+            "archive.zip",
+            "caption",
+        ):
             list(found.predict(["Tom chases Jerry", "a"]))
 
 

@@ -44,7 +44,7 @@ def test_pictures_and_texts_are_both_among_the_tasks():
     from regard import tasks
 
     families = {tasks.find(name).Config.FAMILY for name in registry.names("tasks")}
-    assert {"regard.tasks._text", "regard.tasks.classify.experiment"} <= families
+    assert {"regard.tasks.kinds.text", "regard.tasks.classify.experiment"} <= families
 
 
 @pytest.mark.soak

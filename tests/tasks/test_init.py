@@ -1,9 +1,9 @@
 import pytest
 
 from regard import registry, tasks
-from regard.tasks import _text
-from regard.tasks._protocol import Family, Task, TaskConfig, family
 from regard.tasks.caption import experiment
+from regard.tasks.kinds import text as _text
+from regard.tasks.kinds.types import Family, Task, TaskConfig, family
 
 
 @pytest.mark.parametrize("name", registry.names("tasks"))

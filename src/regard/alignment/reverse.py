@@ -10,7 +10,7 @@ from regard.data.records import Record
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 
 def reverse(

@@ -17,7 +17,7 @@ from regard.data.table import Record
 from regard.data.text.codec import Example
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 
 class Soft(NamedTuple):

@@ -10,8 +10,8 @@ import typer
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 TOLD = 10
 """How many are told one by one; the last word says how many there were."""

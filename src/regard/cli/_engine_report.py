@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 LOGGER = logging.getLogger("regard.decoding")
 """Logger of `decoding`, which selects an engine for each batch."""
@@ -30,7 +30,7 @@ class EngineReport(logging.Handler):
 
 def report_engines(context: typer.Context, model: "Trained | Seeing", engine: str = "native") -> None:
     """Report the engines that run until the end of a command."""
-    from regard.inference.image_predictor import Seeing
+    from regard.inference.forward_predictor import Seeing
 
     if isinstance(model, Seeing) or engine != "native":
         reason = f"--engine {engine}" if engine != "native" else f"{model.name} does not search"

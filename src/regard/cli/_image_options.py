@@ -10,8 +10,8 @@ from regard.config import quoted
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
 """Options of predict that say how a text is looked for."""
@@ -19,7 +19,7 @@ WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "st
 
 def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
     """Raise where a model that writes nothing is told how to write."""
-    from regard.inference.image_predictor import Seeing
+    from regard.inference.forward_predictor import Seeing
 
     if not isinstance(model, Seeing):
         return

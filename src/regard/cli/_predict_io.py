@@ -15,9 +15,9 @@ from regard.errors import DataError
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.image_predictor import Seeing
+    from regard.inference.forward_predictor import Seeing
     from regard.inference.prediction import Prediction
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 Each = TypeVar("Each")
 
@@ -118,7 +118,7 @@ class Asking:
         self, asked: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
-        from regard.inference.image_predictor import Seeing
+        from regard.inference.forward_predictor import Seeing
 
         texts, wishes = [text for text, _ in asked], [wish for _, wish in asked]
         if isinstance(self.model, Seeing):

@@ -10,8 +10,8 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 PART = "search."
 NEEDED = "--search.NAME=VALUE, such as --search.beam=5 (`regard show TASK` lists them)"

@@ -14,7 +14,7 @@ from regard.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from regard.cli._stdin_stream import Stream
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 STREAM, LISTEN = "--stream", "--listen"
 WHOLE: dict[str, tuple[Any, ...]] = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import Soft
     from regard.data.table import Record
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
     from regard.metrics.text import Measurement
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"

@@ -85,7 +85,7 @@ def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
     from regard.inference.load import opened
-    from regard.tasks._protocol import family
+    from regard.tasks.kinds.types import family
     from regard.training.loop import train as run
 
     experiment, _ = prepared(task, config, directory)

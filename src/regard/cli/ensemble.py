@@ -11,7 +11,7 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.ensemble.stacking import Stacked
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 COLUMNS = {"data.source", "data.target"}
 

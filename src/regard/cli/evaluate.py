@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
     from regard.metrics.text import Bucket
     from regard.tasks import Figures
 
@@ -50,7 +50,7 @@ def evaluate(
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
     from regard.inference.load import opened
-    from regard.tasks._protocol import family
+    from regard.tasks.kinds.types import family
 
     model = opened(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]

@@ -13,8 +13,8 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
     from regard.tasks.retrieve.index import Kind
     from regard.tasks.retrieve.predictor import Retriever
 

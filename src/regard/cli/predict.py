@@ -25,8 +25,8 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 TRACED = 32
 """How many inputs a trace shows at most: more than anybody looks through, and few enough to open at once."""
@@ -106,7 +106,7 @@ def predict(
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
     """
-    from regard.inference.image_predictor import Seeing
+    from regard.inference.forward_predictor import Seeing
     from regard.interop.engine import opened, traceable
 
     text, settings = apart(text, context.args, "predict")
@@ -164,7 +164,7 @@ def _writable(path: Path) -> None:
 
 def _watched(model: "Trained | Seeing") -> None:
     """Refuse a trace of an answer that is found in numbers which no trace shows, before anything is computed."""
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
     from regard.viewer.record.predicted import watched
 
     if isinstance(model, Trained):
@@ -173,7 +173,7 @@ def _watched(model: "Trained | Seeing") -> None:
 
 def _trace(model: "Trained | Seeing", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
     """Write the trace of what was asked, and say what it took."""
-    from regard.inference.image_predictor import Seeing
+    from regard.inference.forward_predictor import Seeing
     from regard.viewer.io import save
 
     asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]

@@ -84,7 +84,7 @@ def known(name: str) -> None:
 def readable(path: str | None, config: Any) -> None:
     """Raise for data that is not there, by reading its first record; all of them, where these are more than two texts."""
     from regard.data.table import files, read
-    from regard.tasks._protocol import family
+    from regard.tasks.kinds.types import family
 
     columns = [getattr(config.data, name) for name in config.data.columns]
     if path == "-":

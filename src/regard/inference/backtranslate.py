@@ -19,7 +19,7 @@ from regard.data.table import Record
 from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
 from regard.errors import DataError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.training.seed import mixed
 
 WINDOW = 1024

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
-from regard.inference.image_predictor import Seeing
+from regard.inference.forward_predictor import Seeing
 from regard.inference.load import opened, read_directory
-from regard.inference.predictor import Trained
-from regard.tasks._protocol import TaskConfig, family
+from regard.inference.sequence_predictor import Trained
+from regard.tasks.kinds.types import TaskConfig, family
 from regard.training import checkpoint
 from regard.training.snapshot import retry_on_publish
 from regard.training.state_dict import restore, weights

@@ -9,10 +9,10 @@ from regard import tasks
 from regard.boundary import boundary
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
-from regard.inference.image_predictor import Seeing
-from regard.inference.predictor import Trained
+from regard.inference.forward_predictor import Seeing
+from regard.inference.sequence_predictor import Trained
 from regard.manifest import NAME as MANIFEST
-from regard.tasks._protocol import family
+from regard.tasks.kinds.types import family
 from regard.training.device import choose
 from regard.training.run_directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish

@@ -27,7 +27,7 @@ from regard.models.encoders import incremental
 from regard.models.seq2seq import Seq2Seq
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 
 def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str]:

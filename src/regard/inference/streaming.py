@@ -14,7 +14,7 @@ from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 
 def streamable(search: Search) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained as Writer
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained as Writer
 
 NATIVE = "native"
 ENGINES = (NATIVE, "onnx", "ctranslate2")
@@ -41,7 +41,7 @@ def opened(
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
     from regard.inference.load import opened as run
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
     from regard.interop.onnx.engine import allow
 
     model = run(directory, device)

@@ -2,7 +2,7 @@
 
 A task's file says what a record looks like to the model (`prepare`) and what to train on when no file is given (`draw`), and
 holds its `Config`. Where its models write text, it says what that means to a person (`finish`), and how good it is
-(`measure`). What tasks of one shape share is in `regard.tasks._protocol`: the class of a task's config says which.
+(`measure`). What tasks of one shape share is in `regard.tasks.kinds.types`: the class of a task's config says which.
 """
 
 from dataclasses import replace
@@ -14,8 +14,8 @@ from torch import nn
 
 from regard import registry
 from regard.data.text.codec import Report
-from regard.tasks._protocol import Figures, Task, TaskConfig, Writes, family
-from regard.tasks._text import TextConfig
+from regard.tasks.kinds.text import TextConfig
+from regard.tasks.kinds.types import Figures, Task, TaskConfig, Writes, family
 from regard.training.experiment import Experiment
 from regard.viewer.record.snapshots import film
 

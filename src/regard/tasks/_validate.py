@@ -319,7 +319,7 @@ def buildable(config: Any) -> None:
     """Raise where no network can be made of a config, without making one: its tensors take no room."""
     import torch
 
-    from regard.tasks._protocol import family  # above this folder, since a config alone says which network is its
+    from regard.tasks.kinds.types import family  # above this folder, since a config alone says which network is its
 
     try:
         with torch.device("meta"):

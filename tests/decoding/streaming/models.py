@@ -8,7 +8,7 @@ import torch
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search
 from regard.data.text.codec import TextCodec
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.tasks.translate import Config
 
 RECORDS, _ = tasks.find("translate").draw(60, 0)

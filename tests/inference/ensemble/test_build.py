@@ -7,7 +7,7 @@ import regard
 from regard.alignment.heads import Head
 from regard.data.table import Record
 from regard.inference.ensemble.build import differs, saved, together
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 
 TEXTS = ["Tom chases Jerry", "the big dog in the park likes a small cat", "Tom"]
 

@@ -15,7 +15,7 @@ from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.errors import RefusedError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
 from regard.interop.huggingface.write_vision_encoder_decoder import misfit

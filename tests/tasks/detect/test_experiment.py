@@ -83,7 +83,7 @@ def test_a_table_of_ones_own_is_trained_on_and_opened(tmp_path):
     figures = made.evaluate(made.model.eval())
     assert figures.keys() == {"loss", "map50", "map"}
     from regard.alignment.heads import Head
-    from regard.tasks._protocol import family
+    from regard.tasks.kinds.types import family
 
     assert isinstance(family(chosen).opened("detect", chosen, made.codec, made.model, Head()), Detector)
 

@@ -13,7 +13,7 @@ from regard.data.batch import pad
 from regard.data.table import Record
 from regard.decoding import rate
 from regard.errors import ConfigError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.tasks.translate import Config
 from regard.viewer.io.check import check
 

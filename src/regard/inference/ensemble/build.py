@@ -9,7 +9,7 @@ from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.models.seq2seq import Seq2Seq
 
 SETTINGS = ("lowercase", "max_source_length", "max_target_length", "height", "width", "channels", "stride")

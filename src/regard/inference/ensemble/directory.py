@@ -18,7 +18,7 @@ from regard.inference.alignment_head import head_in
 from regard.inference.ensemble.average import AVERAGES
 from regard.inference.ensemble.build import ensemble
 from regard.inference.load import assemble, read_directory
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.training.run_directory import ENSEMBLE
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 

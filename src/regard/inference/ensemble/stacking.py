@@ -18,7 +18,7 @@ from regard.decoding.score import rate
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 LEAST = -100.0
 """The lowest log-probability that counts: what a member finds impossible it finds very unlikely."""

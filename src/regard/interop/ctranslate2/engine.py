@@ -18,7 +18,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import halves
 from regard.interop.ctranslate2.specification import files, place, room, spellings
 from regard.interop.engine import UNTRACED

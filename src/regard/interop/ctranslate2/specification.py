@@ -13,7 +13,7 @@ from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
 from regard.data.tokenizers import Tokeniser
 from regard.errors import RefusedError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import halves, misfit, refuse_unfinite
 from regard.interop.require import needed
 from regard.models.decoders.transformer import Transformer as Decoder

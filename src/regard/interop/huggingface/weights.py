@@ -9,7 +9,7 @@ from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.special_tokens import PAD
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import halves, misfit, whole
 from regard.interop.huggingface import names, sinusoids, write_t5
 from regard.interop.huggingface.families import FAMILIES, Family, family

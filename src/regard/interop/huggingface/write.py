@@ -9,7 +9,7 @@ from regard.data.image.codec import ImageTextCodec
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.huggingface import names, write_t5, write_vision_encoder_decoder
 from regard.interop.huggingface import t5_import as theirs
 from regard.interop.huggingface.families import FAMILIES

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.data.tokenizers.pretrained import Pretrained
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import halves
 from regard.interop.huggingface import t5_import
 from regard.interop.huggingface.families import FAMILIES, RELATIVE

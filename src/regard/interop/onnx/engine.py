@@ -10,7 +10,7 @@ from regard.alignment.heads import Head
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.engine_cache import kept
 from regard.interop.onnx.graphs import OUTPUT
 from regard.interop.onnx.sessions import ENCODER, Sessions

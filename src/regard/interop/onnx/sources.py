@@ -12,7 +12,7 @@ from regard.data.modality import Source
 from regard.models.encoders.backbones import ImageEncoder
 from regard.models.image2seq import Image2Seq
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks._protocol import TaskConfig
+from regard.tasks.kinds.types import TaskConfig
 
 LEAST = 2
 """Of how many tokens, rows and columns a graph is drawn at least: one is special to a compiler."""

@@ -20,7 +20,7 @@ from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Example, Look, Trace
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 NOTE = "Exported graphs tell where their decoder looked; the run that they were made from shows its encoder and network too."
 

@@ -15,7 +15,7 @@ from regard.alignment.heads import Head
 from regard.errors import RefusedError
 from regard.inference.alignment_head import ENTRY
 from regard.inference.load import opened
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import refuse_unfinite
 from regard.interop.onnx import parity, tracing
 from regard.interop.onnx.archive import packed

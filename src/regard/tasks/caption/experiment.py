@@ -28,14 +28,14 @@ from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks._protocol import TaskConfig, Writes
-from regard.tasks._tables import pictures, tables
-from regard.tasks._text_evaluation import judged, measurable, risk
 from regard.tasks.caption.metrics import LOOKS, pointing
+from regard.tasks.kinds.sequence import judged, measurable, risk
+from regard.tasks.kinds.tables import pictures, tables
+from regard.tasks.kinds.types import TaskConfig, Writes
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 SHOWN = 8
 """How many pictures of its own a training leaves to begin with."""
@@ -164,7 +164,7 @@ def codec(directory: Traversable) -> ImageTextCodec:
 
 def opened(name: str, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head) -> "Trained":
     """The model, ready to be asked."""
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
     return Trained(name, config, codec, model, head)
 

@@ -18,7 +18,7 @@ from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 LOOKS = "looks"
 SAYS = "words of the right caption that name a thing, and whose largest weight lies on the box of one, in per cent"

@@ -10,8 +10,8 @@ from regard.data.image.synthetic.captions import Captioned
 from regard.data.table import Record
 from regard.metrics.text import Bleu, Chrf, ExactMatch
 from regard.metrics.text import measure as measured
-from regard.tasks._protocol import Figures
 from regard.tasks.caption.experiment import PictureConfig
+from regard.tasks.kinds.types import Figures
 
 SIDE = 48
 """The pixels on a side of a drawn picture."""

@@ -26,9 +26,6 @@ from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
-from regard.tasks._image import assemble, checked, plain
-from regard.tasks._protocol import Task, TaskConfig
-from regard.tasks._tables import pictures, tables
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
@@ -38,6 +35,9 @@ from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled,
 from regard.tasks.classify.synthetic import RADII, Drawn, Moving
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
+from regard.tasks.kinds.image import assemble, checked, plain
+from regard.tasks.kinds.tables import pictures, tables
+from regard.tasks.kinds.types import Task, TaskConfig
 from regard.training.experiment import Experiment
 
 SHOWN = 8

@@ -12,14 +12,14 @@ from torch.nn import functional as F
 from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
-from regard.tasks._protocol import Figures
 from regard.tasks.classify.synthetic import Drawn
+from regard.tasks.kinds.types import Figures
 from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 

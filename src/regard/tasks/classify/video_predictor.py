@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
 from regard.data.image.types import ImageExample
-from regard.inference.image_predictor import Glance, Shown
+from regard.inference.forward_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.tasks.classify.synthetic import Moving
 from regard.viewer.record.image_axis import shown

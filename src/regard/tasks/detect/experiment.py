@@ -22,9 +22,6 @@ from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention
 from regard.models.detections import add_noise
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
-from regard.tasks._image import assemble, checked, plain
-from regard.tasks._protocol import Task, TaskConfig
-from regard.tasks._tables import Tables, pictures, tables
 from regard.tasks.detect import data as annotations
 from regard.tasks.detect.codec import ObjectCodec
 from regard.tasks.detect.data import Annotated
@@ -32,6 +29,9 @@ from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detector as Network
 from regard.tasks.detect.predictor import Detector, things
 from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.kinds.image import assemble, checked, plain
+from regard.tasks.kinds.tables import Tables, pictures, tables
+from regard.tasks.kinds.types import Task, TaskConfig
 from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "map50", "map")

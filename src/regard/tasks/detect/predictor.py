@@ -11,16 +11,16 @@ from regard.data.axis import Axis, Text
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.errors import DataError
-from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.metrics.boxes import to_corners
 from regard.metrics.detection_interval import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.detections import Detections, ObjectBatch, Objects
-from regard.tasks._protocol import Figures
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detected, detections
+from regard.tasks.kinds.types import Figures
 from regard.viewer.record.boxes import framed
 from regard.viewer.record.image_axis import shown
 

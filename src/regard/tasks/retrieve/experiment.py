@@ -33,9 +33,9 @@ from regard.models.encoders.image import ChannelStatistics, build_standardising_
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import build_encoder, initialise
-from regard.tasks._image import assemble, checked, plain
-from regard.tasks._protocol import Task, TaskConfig
-from regard.tasks._tables import Tables, pictures, tables
+from regard.tasks.kinds.image import assemble, checked, plain
+from regard.tasks.kinds.tables import Tables, pictures, tables
+from regard.tasks.kinds.types import Task, TaskConfig
 from regard.tasks.retrieve.codec import PairCodec, pairs
 from regard.tasks.retrieve.loss import contrastive, reranking
 from regard.tasks.retrieve.model import Matching

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.metrics.retrieval import CUTOFFS, compute_first_rank, compute_recall, count_ties
 from regard.metrics.text import Measurement, Rows
-from regard.tasks._protocol import Figures
+from regard.tasks.kinds.types import Figures
 
 WAYS = {"text": "pictures", "picture": "texts"}
 """What is looked for, and what is asked with."""

@@ -18,9 +18,9 @@ from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.inference.image_predictor import Glance, Seeing, Shown, unscored
+from regard.inference.forward_predictor import Glance, Seeing, Shown, unscored
 from regard.inference.prediction import Prediction
-from regard.tasks._protocol import Figures
+from regard.tasks.kinds.types import Figures
 from regard.tasks.retrieve.codec import pairs
 from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
 from regard.tasks.retrieve.metrics import FIGURES as FIGURES

@@ -26,10 +26,10 @@ from regard.models.encoders.image import ChannelStatistics, build_standardising_
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import initialise
-from regard.tasks._image import assemble, checked, plain
-from regard.tasks._protocol import Task, TaskConfig
-from regard.tasks._tables import Tables, pictures, tables
 from regard.tasks.classify.predictor import labelled
+from regard.tasks.kinds.image import assemble, checked, plain
+from regard.tasks.kinds.tables import Tables, pictures, tables
+from regard.tasks.kinds.types import Task, TaskConfig
 from regard.tasks.vqa import data as inquiry
 from regard.tasks.vqa.codec import AskedCodec
 from regard.tasks.vqa.data import Inquiry, places

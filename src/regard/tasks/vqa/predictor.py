@@ -10,13 +10,13 @@ from torch import Tensor
 
 from regard.data.axis import Axis, Text
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.image_predictor import Glance, Seeing, Shown
+from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
 from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
-from regard.tasks._protocol import Figures
 from regard.tasks.classify.predictor import labelled
+from regard.tasks.kinds.types import Figures
 from regard.tasks.vqa.data import Inquiry, typed
 from regard.tasks.vqa.synthetic import Drawn
 from regard.viewer.record.image_axis import shown

@@ -25,8 +25,8 @@ from regard.viewer.record.visual_hooks import about, look_at
 from regard.viewer.trace import Example, Frame, Graph, Trace
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 
 class Cost(NamedTuple):

@@ -13,7 +13,7 @@ from regard.viewer.source import ITSELF
 from regard.viewer.trace import Example, Graph, Look, Trace
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing, Shown
+    from regard.inference.forward_predictor import Seeing, Shown
 
 PICTURE = "picture"
 """What the axis of the places of a picture is called."""

@@ -28,7 +28,7 @@ from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example, Graph, Trace
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 Encoded = Read | ImageExample
 CANDIDATES = 8

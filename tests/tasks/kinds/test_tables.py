@@ -11,7 +11,7 @@ from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.split import HeldOut
 from regard.errors import DataError
-from regard.tasks._tables import Tables, pictures, tables, texts
+from regard.tasks.kinds.tables import Tables, pictures, tables, texts
 from regard.training.loop import train
 
 FILES = {"a.tsv": ["a", "d", "b", "d"], "b.tsv": ["c"], "one.tsv": ["a", "a"]}  # of these, d has a hash below a tenth

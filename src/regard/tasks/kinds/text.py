@@ -25,20 +25,20 @@ from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import seq2seq
 from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks._protocol import TaskConfig, Writes
-from regard.tasks._tables import Tables, tables, texts
-from regard.tasks._text_evaluation import judged, measurable, risk
+from regard.tasks.kinds.sequence import judged, measurable, risk
+from regard.tasks.kinds.tables import Tables, tables, texts
+from regard.tasks.kinds.types import TaskConfig, Writes
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
 
 @dataclass(frozen=True)
 class TextConfig(TaskConfig):
     """Everything that a text task can be told; each task has its own defaults."""
 
-    FAMILY: ClassVar[str] = "regard.tasks._text"
+    FAMILY: ClassVar[str] = "regard.tasks.kinds.text"
 
     data: Data = field(default_factory=Data)
     model: Model = field(default_factory=Model)
@@ -144,7 +144,7 @@ def codec(directory: Traversable) -> TextCodec:
 
 def opened(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head) -> "Trained":
     """The model, ready to be asked."""
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
     return Trained(name, config, codec, model, head)
 

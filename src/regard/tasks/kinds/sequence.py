@@ -12,7 +12,7 @@ from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, token_perplexity
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks._protocol import TaskConfig, Writes
+from regard.tasks.kinds.types import TaskConfig, Writes
 
 
 def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
@@ -43,7 +43,7 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     figures = evaluate(model, loader)
     if config.train.monitor in figures:
         return figures
-    from regard.inference.predictor import Trained
+    from regard.inference.sequence_predictor import Trained
 
     measured = Trained(name, config, codec, model).judge(valid)
     return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measurement)}

@@ -7,8 +7,8 @@ from regard import tasks
 from regard.data.image.types import ImageExample
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
-from regard.tasks._image import Judge, assemble, checked, plain
 from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.kinds.image import Judge, assemble, checked, plain
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)
 CODEC = LabelCodec(("dark", "light"), height=8, width=8)

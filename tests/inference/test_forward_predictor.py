@@ -10,9 +10,9 @@ from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import DataError, RefusedError
-from regard.inference.image_predictor import Seeing
+from regard.inference.forward_predictor import Seeing
 from regard.inference.load import load
-from regard.inference.predictor import Trained
+from regard.inference.sequence_predictor import Trained
 from regard.tasks.classify import experiment
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.predictor import Classifier

@@ -13,11 +13,11 @@ from regard.data.image.types import ImageExample
 from regard.data.modality import AnyBatch
 from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
-from regard.inference.image_predictor import Kept, Seeing
+from regard.inference.forward_predictor import Kept, Seeing
 from regard.inference.init_from import Start
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
-from regard.tasks._protocol import TaskConfig, family
+from regard.tasks.kinds.types import TaskConfig, family
 from regard.training.experiment import Experiment
 
 Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]

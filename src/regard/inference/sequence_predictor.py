@@ -40,7 +40,7 @@ from regard.metrics.text import Measurement, perplexity
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder
 from regard.tasks import Figures, TaskConfig, Writes
-from regard.tasks._protocol import Writing, family
+from regard.tasks.kinds.types import Writing, family
 from regard.tree import Tree
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from regard.data.table import Record
 from regard.errors import ConfigError
 from regard.models.types import Step
 from regard.tasks import find
-from regard.tasks._text import TextConfig
-from regard.tasks._text_evaluation import evaluate, measurable, risk
+from regard.tasks.kinds.sequence import evaluate, measurable, risk
+from regard.tasks.kinds.text import TextConfig
 
 
 class Even(nn.Module):

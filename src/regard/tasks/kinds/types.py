@@ -21,8 +21,8 @@ from regard.metrics.text import Bucket, Measurement
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.image_predictor import Seeing
-    from regard.inference.predictor import Trained
+    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import Trained
 
 Figures = dict[str, Measurement | list[Bucket]]
 """What a task measures, by name: scores with their intervals, and scores by length."""

@@ -20,7 +20,7 @@ from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.inference.prediction import Prediction
-from regard.tasks._protocol import Figures, Task, TaskConfig
+from regard.tasks.kinds.types import Figures, Task, TaskConfig
 
 if TYPE_CHECKING:
     from regard.data.axis import Axis

@@ -1,8 +1,8 @@
 import dataclasses
 
-from regard.tasks import _text
-from regard.tasks._protocol import TaskConfig, family
-from regard.tasks._text import TextConfig
+from regard.tasks.kinds import text as _text
+from regard.tasks.kinds.text import TextConfig
+from regard.tasks.kinds.types import TaskConfig, family
 
 
 def test_a_family_is_found_by_a_config_or_by_its_class():
