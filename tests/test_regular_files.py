@@ -1,3 +1,4 @@
+import io
 import os
 import socket
 
@@ -15,6 +16,17 @@ def root(tmp_path):
 
 
 def test_a_regular_file_is_read(root):
+    assert read_regular(root / "file") == b"content"
+
+
+def test_a_file_larger_than_one_read_is_read_whole(root, monkeypatch):
+    class Short(io.FileIO):
+        """A file of which the system gives three bytes at once, as Linux gives at most 2 GiB."""
+
+        def read(self, size=-1):
+            return super().read(min(size, 3))
+
+    monkeypatch.setattr("regard.regular_files.os.fdopen", lambda handle, mode, buffering: Short(handle))
     assert read_regular(root / "file") == b"content"
 
 
