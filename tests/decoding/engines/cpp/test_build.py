@@ -125,6 +125,22 @@ def test_a_library_that_somebody_else_may_have_put_there_is_compiled_anew_and_ne
     assert is_private(cached)
 
 
+@pytest.mark.parametrize("size", [0, 31, 32, 1000, -1])
+def test_a_library_that_was_cut_off_is_compiled_anew_instead_of_killing_the_process(cached, size):
+    whole = cached.read_bytes()
+    cached.write_bytes(whole[:size])
+    assert load_library.__wrapped__().regard_trial() == 0
+    assert len(cached.read_bytes()) == len(whole)
+
+
+def test_a_library_with_a_changed_byte_is_compiled_anew(cached):
+    whole = bytearray(cached.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    cached.write_bytes(whole)
+    assert load_library.__wrapped__().regard_trial() == 0
+    assert cached.read_bytes() != bytes(whole)
+
+
 def test_a_library_is_never_loaded_from_a_folder_that_others_can_write(cached):
     cached.parent.chmod(0o777)
     user_cache._warn.cache_clear()

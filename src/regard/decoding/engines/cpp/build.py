@@ -2,7 +2,7 @@
 
 The library lies in the user's cache folder (`user_cache.py`) and not in a run directory: it is the same for all models, and
 opening a model that somebody sent never runs what came with it. It is loaded only where nobody but the user can have written
-it.
+it, and where the SHA-256 behind its last byte is that of its content: a library that was cut off kills the process.
 """
 
 import ctypes
@@ -26,6 +26,7 @@ THREADS = ("-fopenmp",)
 """OpenMP flag, left out where a compiler does not know it; the engine then uses one thread."""
 MESSAGE_LENGTH = 400
 """Maximum number of characters of compiler output in an error."""
+DIGEST = hashlib.sha256().digest_size
 UNKNOWN_FAILURE = "its sums are wrong, or the processor does not know an instruction"
 """Reason for a trial that failed without a message."""
 
@@ -36,13 +37,25 @@ class UnavailableError(RuntimeError):
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """Load the shared library; compiles it where it is missing or not private to the user."""
+    """Load the shared library; compiles it where it is missing, damaged or not private to the user."""
     path = cache_folder("compiled") / f"{compute_cache_key()}.so"
-    if not path.is_file() or not is_private(path):
+    if not path.is_file() or not is_private(path) or not is_whole(path):
         compile_library(path)
     found = ctypes.CDLL(str(path))
     declare_functions(found)
     return found
+
+
+def is_whole(path: Path) -> bool:
+    """Whether the library ends with the SHA-256 of what stands before it."""
+    data = path.read_bytes()
+    return hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]
+
+
+def seal(path: Path) -> None:
+    """Append the SHA-256 of the library to it, which the loader of the system does not read."""
+    data = path.read_bytes()
+    path.write_bytes(data + hashlib.sha256(data).digest())
 
 
 def list_sources() -> list[Path]:
@@ -98,6 +111,7 @@ def compile_library(path: Path) -> None:
                 f"what {compiler} made of the engine does not run here (exit code {tried.returncode}): "
                 f"{tried.stderr.strip()[-MESSAGE_LENGTH:] or UNKNOWN_FAILURE}"
             )
+        seal(made)
         made.chmod(0o700)
         os.replace(made, path)
 
