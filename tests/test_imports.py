@@ -91,8 +91,6 @@ LAZY = {
 `load` to tasks and to the engines of interop."""
 
 REMAINING = {
-    ("alignment.reverse", "inference.sequence_predictor"),
-    ("alignment.soft", "inference.sequence_predictor"),
     ("inference.forward_predictor", "tasks"),
     ("inference.forward_predictor", "tasks.kinds.types"),
     ("inference.init_from", "tasks.kinds.types"),

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from regard.alignment.heads import Head, candidates, choose, every, hard, linked, parse
+from regard.alignment.heads import Head, align_pair, align_pairs, link_weights, list_heads, parse_head, rank_heads
 from regard.alignment.links import Gold
-from regard.alignment.soft import Soft
+from regard.alignment.soft import SoftAlignment
 from regard.alignment.words import Units
 from regard.errors import ConfigError
 
@@ -25,14 +25,14 @@ WEIGHTS = {
     ],
 )
 def test_a_head_is_written_by_name_and_number(text, head):
-    assert parse(text) == head
-    assert parse(text, shift=True) == head._replace(shift=True)
+    assert parse_head(text) == head
+    assert parse_head(text, shift=True) == head._replace(shift=True)
 
 
 @pytest.mark.parametrize("text", ["decoder.cross:", "decoder.cross:x", "decoder.cross:-1"])
 def test_a_number_has_to_be_one(text):
     with pytest.raises(ConfigError, match=f"a head is written NAME:NUMBER, such as decoder.cross:0, got '{text}'"):
-        parse(text)
+        parse_head(text)
 
 
 def test_unless_told_otherwise_it_is_the_mean_of_the_last_attention_over_the_source():
@@ -82,42 +82,42 @@ def test_what_is_not_there_is_refused(head, weights, told):
 SOURCE = Units(("a", "bc"), torch.tensor([[1, 0, 0, 0], [0, 1, 1, 0]], dtype=torch.bool))
 TARGET = Units(("x", "yz"), torch.tensor([[1, 0, 0, 0], [0, 1, 1, 0]], dtype=torch.bool))
 PAIR_WEIGHTS = torch.tensor([[0.3, 0.2, 0.2, 0.3], [0.4, 0.3, 0.3, 0.0], [0.0, 0.1, 0.2, 0.7], [1.0, 0.0, 0.0, 0.0]])
-PAIR = Soft(SOURCE, TARGET, {"decoder.cross": PAIR_WEIGHTS[None]})
+PAIR = SoftAlignment(SOURCE, TARGET, {"decoder.cross": PAIR_WEIGHTS[None]})
 
 
 def test_each_target_is_linked_to_its_largest_weight():
-    assert linked(torch.tensor([[0.1, 0.9], [0.5, 0.5], [0.0, 0.0]])) == {(1, 0), (0, 1)}
+    assert link_weights(torch.tensor([[0.1, 0.9], [0.5, 0.5], [0.0, 0.0]])) == {(1, 0), (0, 1)}
 
 
 def test_above_a_threshold_everything_is_linked():
-    assert linked(torch.tensor([[0.1, 0.9], [0.5, 0.5], [0.3, 0.2]]), 0.3) == {(1, 0), (0, 1), (1, 1)}
+    assert link_weights(torch.tensor([[0.1, 0.9], [0.5, 0.5], [0.3, 0.2]]), 0.3) == {(1, 0), (0, 1), (1, 1)}
 
 
 def test_both_directions_above_a_threshold_is_the_intersection_of_their_links():
     there, back = torch.rand(4, 5), torch.rand(5, 4)
-    both = linked(there, 0.5) & frozenset((source, target) for target, source in linked(back, 0.5))
-    assert both == linked(torch.minimum(there, back.T), 0.5)
+    both = link_weights(there, 0.5) & frozenset((source, target) for target, source in link_weights(back, 0.5))
+    assert both == link_weights(torch.minimum(there, back.T), 0.5)
 
 
 def test_weights_are_merged_before_links_are_made():
     # a and bc have 0.3 and 0.4 of x, and of yz 0.2 and 0.45
-    assert hard(PAIR) == {(1, 0), (1, 1)}
+    assert align_pair(PAIR) == {(1, 0), (1, 1)}
 
 
 def test_or_links_of_tokens_are_merged_and_the_end_of_the_source_is_no_word():
     # tokens: x to a; y to a, z to c (not to the end, where most of it goes)
-    assert hard(PAIR, by="links") == {(0, 0), (0, 1), (1, 1)}
+    assert align_pair(PAIR, by="links") == {(0, 0), (0, 1), (1, 1)}
 
 
 @pytest.mark.parametrize("by", ["weights", "links"])
 def test_shifted_the_last_word_listens_to_the_end(by):
     # x is read in the second row: a or b; y and z in the third, mostly c, and the fourth: a
-    assert hard(PAIR, Head(shift=True), by=by) == ({(1, 0), (0, 1)} if by == "weights" else {(0, 0), (1, 1), (0, 1)})
+    assert align_pair(PAIR, Head(shift=True), by=by) == ({(1, 0), (0, 1)} if by == "weights" else {(0, 0), (1, 1), (0, 1)})
 
 
 def test_many_pairs_are_linked_one_by_one():
-    assert every([PAIR, PAIR], threshold=0.44) == [frozenset({(1, 1), (1, 0)} & hard(PAIR, threshold=0.44))] * 2
-    assert hard(PAIR, threshold=0.44) == {(1, 1)}
+    assert align_pairs([PAIR, PAIR], threshold=0.44) == [frozenset({(1, 1), (1, 0)} & align_pair(PAIR, threshold=0.44))] * 2
+    assert align_pair(PAIR, threshold=0.44) == {(1, 1)}
 
 
 def words(count):
@@ -134,33 +134,33 @@ def pair():
     """Of two layers with two heads, the second head of the first looks right, one step too late."""
     first = torch.stack((looking(0, 0, 0, 3), looking(3, 2, 0, 1)))
     second = torch.stack((looking(2, 1, 0, 3), looking(2, 2, 1, 3)))
-    return Soft(words(3), words(3), {"decoder.0.cross": first, "decoder.0.self": first, "decoder.1.cross": second})
+    return SoftAlignment(words(3), words(3), {"decoder.0.cross": first, "decoder.0.self": first, "decoder.1.cross": second})
 
 
 GOLD = Gold({(2, 0), (0, 1), (1, 2)})
 
 
 def test_candidates_are_all_heads_and_their_means_both_where_a_word_is_written_and_read():
-    found = candidates(pair().weights)
+    found = list_heads(pair().weights)
     assert len(found) == len(set(found)) == 2 * 3 * 2
     assert {each.attention for each in found} == {"decoder.0.cross", "decoder.1.cross"}
-    assert candidates({"decoder.cross": torch.ones(1, 2, 2)}) == [Head("decoder.cross"), Head("decoder.cross", shift=True)]
+    assert list_heads({"decoder.cross": torch.ones(1, 2, 2)}) == [Head("decoder.cross"), Head("decoder.cross", shift=True)]
 
 
 @pytest.mark.parametrize("by", ["aer", "f1", "accuracy"])
 def test_the_best_head_comes_first(by):
-    found = choose([pair(), pair()], [GOLD, GOLD], by)
+    found = rank_heads([pair(), pair()], [GOLD, GOLD], by)
     assert found[0].head == Head("decoder.0.cross", 1, shift=True)
-    assert found[0].figures["aer"] == 0
-    ranked = [each.figures[by] for each in found]
+    assert found[0].metrics["aer"] == 0
+    ranked = [each.metrics[by] for each in found]
     assert ranked == sorted(ranked, reverse=by != "aer")
 
 
 def test_of_equals_the_first_wins():
-    even = Soft(words(3), words(3), {"decoder.cross": looking(0, 1, 2, 3)[None].expand(2, -1, -1)})
-    assert choose([even], [Gold({(0, 0), (1, 1), (2, 2)})])[0].head == Head("decoder.cross")
+    even = SoftAlignment(words(3), words(3), {"decoder.cross": looking(0, 1, 2, 3)[None].expand(2, -1, -1)})
+    assert rank_heads([even], [Gold({(0, 0), (1, 1), (2, 2)})])[0].head == Head("decoder.cross")
 
 
 def test_a_model_without_attention_has_nothing_to_choose_from():
     with pytest.raises(ConfigError, match="an alignment needs an attention over the source, and this model has none"):
-        choose([pair()._replace(weights={})], [GOLD])
+        rank_heads([pair()._replace(weights={})], [GOLD])

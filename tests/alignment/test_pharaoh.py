@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.alignment.links import Gold
-from regard.alignment.pharaoh import read, read_gold, spelt, written
-from regard.alignment.soft import Soft
+from regard.alignment.pharaoh import format_links, format_pharaoh, read_gold, read_links
+from regard.alignment.soft import SoftAlignment
 from regard.alignment.words import Units
 from regard.errors import DataError
 
@@ -23,28 +23,31 @@ def gold(sure, possible=()):
 
 
 def test_a_line_is_a_pair_and_an_empty_one_has_no_links(tmp_path):
-    assert read(file(tmp_path, "0-0 1-2\n\n2-1\n")) == [gold({(0, 0), (1, 2)}), gold(()), gold({(2, 1)})]
+    assert read_links(file(tmp_path, "0-0 1-2\n\n2-1\n")) == [gold({(0, 0), (1, 2)}), gold(()), gold({(2, 1)})]
 
 
 def test_a_p_is_a_possible_link(tmp_path):
-    assert read(file(tmp_path, "1-1 2p3\n"), first=1) == [gold({(0, 0)}, {(1, 2)})]
+    assert read_links(file(tmp_path, "1-1 2p3\n"), first=1) == [gold({(0, 0)}, {(1, 2)})]
 
 
 def test_possible_links_may_stand_behind_a_tab(tmp_path):
-    assert read(file(tmp_path, "1-1 2-2\t2-3\n\t1-1\n"), first=1) == [gold({(0, 0), (1, 1)}, {(1, 2)}), gold((), {(0, 0)})]
+    assert read_links(file(tmp_path, "1-1 2-2\t2-3\n\t1-1\n"), first=1) == [
+        gold({(0, 0), (1, 1)}, {(1, 2)}),
+        gold((), {(0, 0)}),
+    ]
 
 
 def test_one_link_a_line_is_counted_from_one_and_sentences_may_have_none(tmp_path):
     path = file(tmp_path, "1 1 1\n1 2 3\n3 1 2 P\n3 2 2 S\n")
     found = [gold({(0, 0), (1, 2)}), gold(()), gold({(1, 1)}, {(0, 1)})]
-    assert read(path) == found
-    assert read(path, sentences=4) == [*found, gold(())]
+    assert read_links(path) == found
+    assert read_links(path, sentences=4) == [*found, gold(())]
 
 
 def test_a_packed_file_is_unpacked(tmp_path):
     path = tmp_path / "links.gz"
     path.write_bytes(gzip.compress(b"0-1\n"))
-    assert read(str(path)) == [gold({(0, 1)})]
+    assert read_links(str(path)) == [gold({(0, 1)})]
 
 
 @pytest.mark.parametrize(
@@ -63,17 +66,17 @@ def test_a_packed_file_is_unpacked(tmp_path):
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path, text, options, told):
     with pytest.raises(DataError, match=told):
-        read(file(tmp_path, text), **options)
+        read_links(file(tmp_path, text), **options)
 
 
 @settings(max_examples=20)
 @given(st.lists(st.frozensets(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=9), min_size=1, max_size=5))
 def test_what_is_written_is_read(tmp_path_factory, found):
-    assert read(file(tmp_path_factory.mktemp("links"), written(found))) == [gold(links) for links in found]
+    assert read_links(file(tmp_path_factory.mktemp("links"), format_pharaoh(found))) == [gold(links) for links in found]
 
 
 def test_links_are_written_in_the_order_of_the_source():
-    assert spelt({(1, 0), (0, 3), (0, 1)}) == "0-1 0-3 1-0"
+    assert format_links({(1, 0), (0, 3), (0, 1)}) == "0-1 0-3 1-0"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ def test_links_are_written_in_the_order_of_the_source():
 def test_a_word_of_any_length_is_quoted_short(tmp_path, text, need):
     (tmp_path / "gold.links").write_text(text + "\n")
     with pytest.raises(DataError, match=need) as raised:
-        read(str(tmp_path / "gold.links"))
+        read_links(str(tmp_path / "gold.links"))
     assert f"'{'x' * 80}'..." in str(raised.value)
     assert len(str(raised.value)) < 400
 
@@ -91,7 +94,7 @@ def words(count):
     return Units(("w",) * count, torch.ones(count, 1, dtype=torch.bool))
 
 
-PAIRS = [Soft(words(2), words(3), {}), Soft(words(1), words(1), {})]
+PAIRS = [SoftAlignment(words(2), words(3), {}), SoftAlignment(words(1), words(1), {})]
 
 
 def test_gold_links_belong_to_the_pairs(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.alignment.posterior import posterior
+from regard.alignment.soft import posterior_weights
 from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, pad, shifted
 from regard.models.seq2seq import build
@@ -39,7 +39,7 @@ def likelihood(model):
 @pytest.mark.parametrize("kind", ["recurrent", "convolution", "transformer"])
 def test_it_follows_bayes_rule_from_what_each_key_alone_would_write(kind):
     model = made(kind, **({"input_feeding": False, "order": "luong"} if kind == "recurrent" else {}))
-    [(name, found)] = posterior(model, BATCH).items()
+    [(name, found)] = posterior_weights(model, BATCH).items()
     prior = model(BATCH.source, shifted(BATCH.target.data), weights=True).attended[name].weights.detach()
     cross = model.get_submodule(name)
     alone = []
@@ -52,7 +52,7 @@ def test_it_follows_bayes_rule_from_what_each_key_alone_would_write(kind):
 
 
 def test_with_input_feeding_what_a_look_changes_later_is_no_part_of_it():
-    found = posterior(made("recurrent"), BATCH)["decoder.cross"]
+    found = posterior_weights(made("recurrent"), BATCH)["decoder.cross"]
     assert_close(found.sum(-1), torch.ones(2, 1, 3, dtype=torch.float64))
     assert (found >= 0).all()
     assert (found[1, 0, :, 3] == 0).all()
@@ -60,6 +60,6 @@ def test_with_input_feeding_what_a_look_changes_later_is_no_part_of_it():
 
 def test_of_any_other_attention_it_is_the_weights_themselves():
     model = made("recurrent", "additive")
-    found = posterior(model, BATCH)["decoder.cross"]
+    found = posterior_weights(model, BATCH)["decoder.cross"]
     assert_close(found, model(BATCH.source, shifted(BATCH.target.data), weights=True).attended["decoder.cross"].weights)
     assert not found.requires_grad

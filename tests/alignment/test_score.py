@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.alignment.links import Gold
-from regard.alignment.score import LETTERS, WORDS, counts, error_rate, figures, measure
+from regard.alignment.score import LETTERS, WORDS, count_links, error_rate, measure, metrics_from_counts
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8)
 
@@ -13,9 +13,9 @@ def test_figures_worked_by_hand():
     # A has 4 links; 2 of the 3 sure ones are among them, and 3 of the 5 possible ones
     found = [{(0, 0), (1, 1)}, {(0, 0), (2, 1)}]
     gold = [Gold({(0, 0), (1, 2)}, {(1, 1)}), Gold({(0, 0)}, {(1, 1)})]
-    rows = counts(found, gold)
+    rows = count_links(found, gold)
     assert rows[:, :4].tolist() == [[2, 2, 1, 2], [2, 1, 1, 1]]
-    told = figures(rows.sum(0))
+    told = metrics_from_counts(rows.sum(0))
     assert told["aer"] == pytest.approx(100 * (1 - (2 + 3) / (4 + 3)))
     assert told["precision"] == pytest.approx(75)
     assert told["recall"] == pytest.approx(100 * 2 / 3)
@@ -26,17 +26,17 @@ def test_figures_worked_by_hand():
 
 
 def test_a_perfect_alignment_has_no_error():
-    told = figures(counts([{(0, 1), (1, 0)}], [Gold([(0, 1), (1, 0)])]).sum(0))
+    told = metrics_from_counts(count_links([{(0, 1), (1, 0)}], [Gold([(0, 1), (1, 0)])]).sum(0))
     assert told == {"aer": 0, "precision": 100, "recall": 100, "f1": 100, "accuracy": 100, "within_one": 100}
 
 
 def test_no_link_is_no_wrong_one_and_finds_nothing():
-    told = figures(counts([set()], [Gold({(0, 0)})]).sum(0))
+    told = metrics_from_counts(count_links([set()], [Gold({(0, 0)})]).sum(0))
     assert told == {"aer": 100, "precision": 100, "recall": 0, "f1": 0, "accuracy": 0, "within_one": 0}
 
 
 def test_a_draw_of_pairs_without_any_link_can_be_told():
-    assert figures(np.zeros(7))["aer"] == 0
+    assert metrics_from_counts(np.zeros(7))["aer"] == 0
 
 
 @settings(max_examples=40)
@@ -48,7 +48,7 @@ def test_counts_are_those_of_one_large_pair(triples):
         return
     links, sure = ({(n, *link) for n, each in enumerate(side) for link in each} for side in (found, [g.sure for g in gold]))
     possible = sure | {(n, *link) for n, each in enumerate(gold) for link in each.possible}
-    told = figures(counts(found, gold).sum(0))
+    told = metrics_from_counts(count_links(found, gold).sum(0))
     assert told["aer"] == pytest.approx(100 * (1 - (len(links & sure) + len(links & possible)) / (len(links) + len(sure))))
     assert told["accuracy"] <= told["within_one"] <= 100
 
@@ -69,9 +69,9 @@ def test_the_rate_takes_arrays_too():
 
 def test_gold_has_to_be_there_for_each_pair():
     with pytest.raises(ValueError, match="a score needs gold links for each pair, got 1 for 2 pairs"):
-        counts([set(), set()], [Gold(())])
+        count_links([set(), set()], [Gold(())])
 
 
 def test_something_has_to_be_sure():
     with pytest.raises(ValueError, match="a score needs at least one sure gold link, got none; are all links"):
-        counts([set()], [Gold((), {(0, 0)})])
+        count_links([set()], [Gold((), {(0, 0)})])

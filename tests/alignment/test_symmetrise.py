@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.alignment.symmetrise import HOWS, symmetrise
+from regard.alignment.symmetrise import HEURISTICS, symmetrise
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=14)
 FORWARD = {(0, 0), (1, 1), (3, 2), (5, 4)}
@@ -52,7 +52,7 @@ def literally(forward, reverse, how, size=6):
     return taken
 
 
-@pytest.mark.parametrize("how", HOWS[2:])
+@pytest.mark.parametrize("how", HEURISTICS[2:])
 @given(forward=LINKS, reverse=LINKS)
 def test_growing_is_what_the_manual_of_moses_says(how, forward, reverse):
     assert symmetrise(forward, reverse, how) == literally(forward, reverse, how)

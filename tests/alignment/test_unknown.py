@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 import torch
 
-from regard.alignment.unknown import dictionary, replaced, words
+from regard.alignment.unknown import copied_units, load_translations, replace_unknown
 from regard.config import Data
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
@@ -31,41 +31,41 @@ def looking(*places, keys=5):
 def test_an_unknown_word_is_the_one_it_looked_at_or_its_translation(translations, text):
     codec = TextCodec.fit([*RECORDS, Record("x", "das", "a:4")])
     numbers = written(codec, "das", None, "schläft", ".")
-    assert replaced(codec, RECORD, numbers, looking(0, 1, 2, 3, 4), translations) == text
+    assert replace_unknown(codec, RECORD, numbers, looking(0, 1, 2, 3, 4), translations) == text
 
 
 def test_a_word_looked_at_twice_is_written_twice_and_the_end_is_no_word():
     codec = TextCodec.fit(RECORDS)
     numbers = written(codec, None, None, ".")
     weights = torch.tensor([[0.1, 0.3, 0.0, 0.0, 0.6], [0.0, 1.0, 0.0, 0.0, 0.0], *looking(3, 4).tolist()])
-    assert replaced(codec, RECORD, numbers, weights, {}) == "platypus platypus ."
+    assert replace_unknown(codec, RECORD, numbers, weights, {}) == "platypus platypus ."
 
 
 def test_what_looked_at_nothing_stays_unknown():
     codec = TextCodec.fit(RECORDS)
-    assert replaced(codec, RECORD, written(codec, None, "schläft"), torch.zeros(3, 5), {}) == "<unk> schläft"
+    assert replace_unknown(codec, RECORD, written(codec, None, "schläft"), torch.zeros(3, 5), {}) == "<unk> schläft"
 
 
 def test_characters_are_copied_one_by_one():
     codec = TextCodec.fit([Record("ab", "ab", "a:1")], Data(tokenizer="characters"))
     numbers = written(codec, "a", None, "b")
-    assert replaced(codec, Record("axb", None, "a:2"), numbers, looking(0, 1, 2, 3, keys=4), {}) == "axb"
+    assert replace_unknown(codec, Record("axb", None, "a:2"), numbers, looking(0, 1, 2, 3, keys=4), {}) == "axb"
 
 
 def test_where_tokens_are_parts_of_words_the_whole_word_is_copied():
     codec = TextCodec.fit(RECORDS, Data(tokenizer="bytes"), target_tokenizer="words")
-    assert words(codec, RECORD).texts == ("the", "platypus", "sleeps", ".")
+    assert copied_units(codec, RECORD).texts == ("the", "platypus", "sleeps", ".")
     record = Record("an ox", None, "a:4")  # the bytes a n _ o x, and the end
     weights = torch.tensor([[0.3, 0.0, 0.0, 0.3, 0.3, 0.1], [0, 0, 0, 0, 0, 1.0]])
-    assert replaced(codec, record, [UNK, EOS], weights, {}) == "ox"
+    assert replace_unknown(codec, record, [UNK, EOS], weights, {}) == "ox"
 
 
 def test_words_are_kept_copied_or_looked_up(tmp_path):
     path = tmp_path / "words.tsv"
     path.write_text("dog\tHund\ncat \t Katze\ndog\tKöter\n", encoding="utf-8")
-    assert dictionary("keep") is None
-    assert dictionary("copy") == {}
-    assert dictionary(str(path)) == {"dog": "Hund", "cat": "Katze"}
+    assert load_translations("keep") is None
+    assert load_translations("copy") == {}
+    assert load_translations(str(path)) == {"dog": "Hund", "cat": "Katze"}
 
 
 @pytest.mark.parametrize("line", ["dog", "dog\t", "\tHund", "dog\tHund\tN"])
@@ -73,7 +73,7 @@ def test_a_line_needs_a_word_and_its_translation(tmp_path, line):
     path = tmp_path / "words.tsv"
     path.write_text(f"cat\tKatze\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"words.tsv:2 needs a word, a tab and its translation, got"):
-        dictionary(str(path))
+        load_translations(str(path))
 
 
 def only_unknown(model, sure=1e6):
@@ -114,4 +114,4 @@ def test_a_model_that_is_set_to_copy_does_so_unasked_and_when_it_is_measured(tmp
 def test_a_line_of_any_length_is_quoted_short(tmp_path):
     (tmp_path / "words.tsv").write_text("x" * 9999 + "\n")
     with pytest.raises(DataError, match=rf"needs a word, a tab and its translation, got '{'x' * 80}'\.\.\.$"):
-        dictionary(str(tmp_path / "words.tsv"))
+        load_translations(str(tmp_path / "words.tsv"))

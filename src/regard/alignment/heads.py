@@ -8,16 +8,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.alignment.links import Gold, Links
-from regard.alignment.score import counts, figures
-from regard.alignment.soft import Soft
-from regard.alignment.words import joined, merge
+from regard.alignment.score import count_links, metrics_from_counts
+from regard.alignment.soft import SoftAlignment
+from regard.alignment.words import merge_links, merge_weights
 from regard.decoding.align import align
 from regard.decoding.attention_weights import is_cross_attention
 from regard.errors import ConfigError
 
 
 class Head(NamedTuple):
-    """Where to read an alignment. What is None is not chosen: the last attention over the source, the mean of its heads.
+    """Head that an alignment is read from; by default the last cross-attention and the mean of its heads.
 
     With `shift` a token's row is not that of the step that writes it but of the next one, which has read it: a
     Transformer often looks at a word once it knows it (Chen et al. 2020, https://arxiv.org/abs/2004.14837, SHIFT-ATT).
@@ -33,22 +33,22 @@ class Head(NamedTuple):
         return f"{self.attention or 'last'}:{which}{' shifted' * self.shift}"
 
     def read(self, weights: Mapping[str, Float[Tensor, "_ _ _"]]) -> Float[Tensor, "target source"]:
-        """What this head looked at, of the weights of every attention: (heads, target, source) by name."""
-        found = weights[self.named(weights)].float()
-        found = found.mean(0) if self.head is None else found[self.checked(found.shape[0])]
-        return torch.cat((found[1:], torch.zeros_like(found[:1]))) if self.shift else found
+        """The weights of this head, from those of every attention: (heads, target, source) by name."""
+        heads = weights[self.attention_name(weights)].float()
+        head = heads.mean(0) if self.head is None else heads[self.head_index(heads.shape[0])]
+        return torch.cat((head[1:], torch.zeros_like(head[:1]))) if self.shift else head
 
-    def named(self, names: Iterable[str]) -> str:
-        """The attention's name, which has to be one of these."""
-        over = [name for name in names if is_cross_attention(name)]
-        if not over:
+    def attention_name(self, names: Iterable[str]) -> str:
+        """The name of the attention, checked against the names of the model's attentions."""
+        cross = [name for name in names if is_cross_attention(name)]
+        if not cross:
             raise ConfigError("an alignment needs an attention over the source, and this model has none")
-        if self.attention is not None and self.attention not in over:
-            raise ConfigError(f"no attention over the source is called {self.attention!r}; there are {', '.join(over)}")
-        return self.attention or over[-1]
+        if self.attention is not None and self.attention not in cross:
+            raise ConfigError(f"no attention over the source is called {self.attention!r}; there are {', '.join(cross)}")
+        return self.attention or cross[-1]
 
-    def checked(self, heads: int) -> int:
-        """The number of the head, of which there are so many."""
+    def head_index(self, heads: int) -> int:
+        """The index of the head, checked against the number of heads."""
         if self.head is None or not 0 <= self.head < heads:
             count = "1 head" if heads == 1 else f"{heads} heads"
             raise ConfigError(
@@ -57,8 +57,8 @@ class Head(NamedTuple):
         return self.head
 
 
-def parse(text: str | None, shift: bool = False) -> Head:
-    """The head that "decoder.2.cross:1" names; without a number it is the mean of the heads, without anything the last."""
+def parse_head(text: str | None, shift: bool = False) -> Head:
+    """The head that "decoder.2.cross:1" names; without a number the mean of the heads, without a name the last attention."""
     if not text:
         return Head(shift=shift)
     name, colon, number = text.partition(":")
@@ -68,24 +68,24 @@ def parse(text: str | None, shift: bool = False) -> Head:
 
 
 Merge = Literal["weights", "links"]
-"""What the tokens of a word give to it."""
+"""Where tokens are merged into words: their weights before linking, or their links after it."""
 
 
-def hard(pair: Soft, head: Head = Head(), *, threshold: float | None = None, by: Merge = "weights") -> Links:
-    """The links of one pair as one head sees them.
+def align_pair(pair: SoftAlignment, head: Head = Head(), *, threshold: float | None = None, by: Merge = "weights") -> Links:
+    """The links of one pair from the weights of one head.
 
-    `by="weights"` merges the weights of tokens to those of words, and then links; `by="links"` links tokens, and then
-    words any of whose tokens are linked. The end of the source takes part in neither: no word stands there.
+    `by="weights"` merges the weights of tokens into those of words, and then links; `by="links"` links tokens, and then
+    words any of whose tokens are linked. EOS of the source is never linked: it is in no word.
     """
     weights = head.read(pair.weights)
     if by == "weights":
-        return linked(merge(weights, pair.source, pair.target), threshold)
-    real = pair.source.members.any(0)
-    return joined(linked(weights * real, threshold), pair.source, pair.target)
+        return link_weights(merge_weights(weights, pair.source, pair.target), threshold)
+    in_word = pair.source.members.any(0)
+    return merge_links(link_weights(weights * in_word, threshold), pair.source, pair.target)
 
 
-def linked(weights: Float[Tensor, "target source"], threshold: float | None = None) -> Links:
-    """For each target the source it looked at most; with a `threshold` every source that has more than this weight.
+def link_weights(weights: Float[Tensor, "target source"], threshold: float | None = None) -> Links:
+    """Link each target to the source with its largest weight, or to every source above a `threshold`.
 
     link(i, j)  ⇔  p_ji > threshold
     """
@@ -94,38 +94,41 @@ def linked(weights: Float[Tensor, "target source"], threshold: float | None = No
     return frozenset((source, target) for target, source in (weights > threshold).nonzero().tolist())
 
 
-def every(
-    pairs: Sequence[Soft], head: Head = Head(), *, threshold: float | None = None, by: Merge = "weights"
+def align_pairs(
+    pairs: Sequence[SoftAlignment], head: Head = Head(), *, threshold: float | None = None, by: Merge = "weights"
 ) -> list[Links]:
     """The links of many pairs."""
-    return [hard(pair, head, threshold=threshold, by=by) for pair in pairs]
+    return [align_pair(pair, head, threshold=threshold, by=by) for pair in pairs]
 
 
-By = Literal["aer", "f1", "accuracy"]
+Criterion = Literal["aer", "f1", "accuracy"]
 
 
 class Candidate(NamedTuple):
-    """A head, and how good its links are."""
+    """A head and the metrics of its links."""
 
     head: Head
-    figures: dict[str, float]
+    metrics: dict[str, float]
 
 
-def choose(pairs: Sequence[Soft], gold: Sequence[Gold], by: By = "aer", *, merge: Merge = "weights") -> list[Candidate]:
-    """Every candidate, the best first: least error rate, or greatest F1 or accuracy. Of equals the first wins."""
-    heads = candidates(pairs[0].weights) if pairs else []
+def rank_heads(
+    pairs: Sequence[SoftAlignment], gold: Sequence[Gold], by: Criterion = "aer", *, merge: Merge = "weights"
+) -> list[Candidate]:
+    """Every head with its metrics, the best first: least error rate, or greatest F1 or accuracy. Ties keep their order."""
+    heads = list_heads(pairs[0].weights) if pairs else []
     if not heads:
-        Head().named(())  # says that there is no attention over the source
-    rated = [Candidate(head, figures(counts(every(pairs, head, by=merge), gold).sum(0))) for head in heads]
-    return sorted(rated, key=lambda each: each.figures[by] if by == "aer" else -each.figures[by])
+        Head().attention_name(())  # says that there is no attention over the source
+    rated = [
+        Candidate(head, metrics_from_counts(count_links(align_pairs(pairs, head, by=merge), gold).sum(0))) for head in heads
+    ]
+    return sorted(rated, key=lambda candidate: candidate.metrics[by] if by == "aer" else -candidate.metrics[by])
 
 
-def candidates(weights: Mapping[str, Tensor]) -> list[Head]:
-    """The mean and each head of every attention over the source, read both where a token is written and where it is read."""
-    found = []
-    for name, each in weights.items():
-        numbers = [None, *range(each.shape[0])] if each.shape[0] > 1 else [None]
-        found += (
-            [Head(name, number, shift) for number in numbers for shift in (False, True)] if is_cross_attention(name) else []
-        )
-    return found
+def list_heads(weights: Mapping[str, Tensor]) -> list[Head]:
+    """The mean and each head of every cross-attention, each with and without `shift`."""
+    heads = []
+    for name, tensor in weights.items():
+        if is_cross_attention(name):
+            numbers = [None, *range(tensor.shape[0])] if tensor.shape[0] > 1 else [None]
+            heads += [Head(name, number, shift) for number in numbers for shift in (False, True)]
+    return heads

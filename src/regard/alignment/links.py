@@ -1,4 +1,4 @@
-"""Links: which place of a source belongs to which place of a target."""
+"""Links: pairs of a source position and a target position that are aligned."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from regard.errors import DataError
 
 Link = tuple[int, int]
-"""A place in the source and one in the target, both from 0."""
+"""A position in the source and one in the target, both from 0."""
 Links = frozenset[Link]
 
 
 class Gold(NamedTuple):
-    """Links that people made: those they were `sure` of, and others that they found `possible`.
+    """Gold links, annotated by people: `sure` ones, and others that are `possible`.
 
     They are (source, target) pairs, but for the viewer, which compares any two axes: its pairs are (query, key).
     """
@@ -20,13 +20,13 @@ class Gold(NamedTuple):
     possible: Iterable[Link] = ()
 
 
-def flipped(links: Iterable[Link]) -> Links:
-    """The same links seen from the other side."""
+def transpose(links: Iterable[Link]) -> Links:
+    """Links with source and target exchanged."""
     return frozenset((target, source) for source, target in links)
 
 
-def inside(links: Iterable[Link], sources: int, targets: int, where: str) -> None:
-    """Raise for a link to a place that a pair of so many words does not have."""
+def check_links(links: Iterable[Link], sources: int, targets: int, where: str) -> None:
+    """Raise for a link to a position beyond the words of a pair."""
     for source, target in links:
         if not (0 <= source < sources and 0 <= target < targets):
             raise DataError(

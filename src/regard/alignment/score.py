@@ -1,6 +1,6 @@
 """Alignment metrics: alignment error rate, precision, recall and F1 of links against gold ones, over a corpus.
 
-Like every metric here it sums rows: a row of counts for each pair, and figures of their sum, in per cent.
+Like every metric here it sums rows: a row of counts for each pair, and metrics of their sum, in per cent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ SIGNATURES = {
     "recall": "|A∩S| / |S|",
     "f1": "of precision and recall",
     "accuracy": "targets with a gold link, one of whose links is gold",
-    "within_one": "the same, one place to either side allowed",
+    "within_one": "accuracy that allows one position to either side",
 }
 WORDS = ("aer", "precision", "recall", "f1")
 LETTERS = ("accuracy", "within_one")
@@ -38,25 +38,25 @@ def error_rate(agreed: Any, links: Any, sure: Any) -> Any:
 
 
 def measure(
-    found: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
+    alignments: Sequence[Iterable[Link]], gold: Sequence[Gold], names: Sequence[str] = WORDS, seed: int = 0
 ) -> "dict[str, Measurement]":
     """Alignment metrics with 95 % intervals: AER, precision, recall and F1 of links, and for letters their accuracy."""
     from regard.metrics.text import Measurement, bootstrap
 
-    rows = counts(found, gold)
-    values = figures(rows.sum(0))
+    rows = count_links(alignments, gold)
+    values = metrics_from_counts(rows.sum(0))
 
     def interval(name: str) -> tuple[float, float]:
-        return bootstrap(rows, lambda total: figures(total)[name], seed=seed)
+        return bootstrap(rows, lambda total: metrics_from_counts(total)[name], seed=seed)
 
     return {name: Measurement(values[name], *interval(name), SIGNATURES[name]) for name in names}
 
 
-def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
-    """Counts of each pair: |A|, |S|, |A ∩ S|, |A ∩ P|, and targets with a gold link: hit, nearly hit, in all."""
-    if len(found) != len(gold):
-        raise ValueError(f"a score needs gold links for each pair, got {len(gold)} for {len(found)} pairs")
-    rows = np.array([_row(*each) for each in zip(found, gold, strict=True)], dtype=np.float64).reshape(-1, 7)
+def count_links(alignments: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
+    """Counts of each pair: |A|, |S|, |A ∩ S|, |A ∩ P|, and of targets with a gold link: exact, within one, all."""
+    if len(alignments) != len(gold):
+        raise ValueError(f"a score needs gold links for each pair, got {len(gold)} for {len(alignments)} pairs")
+    rows = np.array([_count_pair(*pair) for pair in zip(alignments, gold, strict=True)], dtype=np.float64).reshape(-1, 7)
     if not rows[:, 1].any():
         raise ValueError(
             "a score needs at least one sure gold link, got none; are all links of the gold file possible ones?"
@@ -64,28 +64,28 @@ def counts(found: Sequence[Iterable[Link]], gold: Sequence[Gold]) -> Rows:
     return rows
 
 
-def figures(total: Rows) -> dict[str, float]:
+def metrics_from_counts(total: Rows) -> dict[str, float]:
     """Metrics from summed counts, in per cent; without any link precision is 100."""
-    links, sure, right, allowed, hit, near, targets = (float(each) for each in total)
-    precision, recall = _share(allowed, links), _share(right, sure)
+    links, sure, right, allowed, hits, near, targets = (float(count) for count in total)
+    precision, recall = _percent(allowed, links), _percent(right, sure)
     return {
         "aer": 100 * error_rate(right + allowed, links, sure) if links + sure else 0.0,
         "precision": precision,
         "recall": recall,
         "f1": 2 * precision * recall / (precision + recall) if precision + recall else 0.0,
-        "accuracy": _share(hit, targets),
-        "within_one": _share(near, targets),
+        "accuracy": _percent(hits, targets),
+        "within_one": _percent(near, targets),
     }
 
 
-def _row(found: Iterable[Link], gold: Gold) -> tuple[int, ...]:
-    links, sure = frozenset(found), frozenset(gold.sure)
+def _count_pair(alignment: Iterable[Link], gold: Gold) -> tuple[int, ...]:
+    links, sure = frozenset(alignment), frozenset(gold.sure)
     possible = sure | frozenset(gold.possible)
     near = {(source + step, target) for source, target in possible for step in (-1, 0, 1)}
-    hits, nears = ({target for _, target in links & each} for each in (possible, near))
+    hits, nears = ({target for _, target in links & golds} for golds in (possible, near))
     targets = {target for _, target in possible}
     return len(links), len(sure), len(links & sure), len(links & possible), len(hits), len(nears), len(targets)
 
 
-def _share(part: float, whole: float) -> float:
+def _percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 100.0

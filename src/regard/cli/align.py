@@ -15,7 +15,7 @@ from regard.errors import ConfigError
 if TYPE_CHECKING:
     from regard.alignment.heads import Candidate, Head
     from regard.alignment.links import Gold, Links
-    from regard.alignment.soft import Soft
+    from regard.alignment.soft import SoftAlignment
     from regard.data.table import Record
     from regard.inference.sequence_predictor import Trained
     from regard.metrics.text import Measurement
@@ -64,22 +64,22 @@ def align(
     if choose:
         _overruled({"--attention": attention, "--head": head, "--shift": shift, "--threshold": threshold})
     from regard.alignment import score
-    from regard.alignment.heads import every
+    from regard.alignment.heads import align_pairs
     from regard.alignment.pharaoh import read_gold
-    from regard.alignment.soft import soft
+    from regard.alignment.soft import compute_soft_alignments
     from regard.inference.load import load
 
     model = load(directory, device)
     model.text_codec("regard align")
     records = _records(model, context.args)
-    pairs = soft(model, records, tokens=letters)
+    pairs = compute_soft_alignments(model, records, tokens=letters)
     right = None if gold is None else read_gold(str(gold), pairs, first=int(from_one), flip=flip)
     names = (*score.WORDS, *score.LETTERS) if _single(model, letters) else score.WORDS
     by = by or ("aer" if names == score.WORDS else "accuracy")
     tried = _tried(directory, pairs, right, by, merge) if right is not None and choose else []
     used = tried[0].head if tried else _head(model, attention, head, shift)
     ways: dict[str, Any] = {"threshold": threshold, "by": merge}
-    found = every(pairs, used, **ways)
+    found = align_pairs(pairs, used, **ways)
     if reverse is not None:
         found = _joined(found, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
     _write(found, out, printed=right is None)
@@ -91,10 +91,10 @@ def _sensible(
     out: Path | None, gold: Path | None, choose: bool, reverse: Path | None, symmetrise: str | None, **named: str | None
 ) -> None:
     """Refuse what does not go together, before anything is loaded."""
-    from regard.alignment.symmetrise import HOWS
+    from regard.alignment.symmetrise import HEURISTICS
 
     for name, value in {**named, "symmetrise": symmetrise}.items():
-        known = MEANS.get(name, HOWS)
+        known = MEANS.get(name, HEURISTICS)
         if value is not None and value not in known:
             raise ConfigError(f"--{name} is one of {', '.join(known)}, got {value!r}")
     if symmetrise is not None and reverse is None:
@@ -145,52 +145,51 @@ def _head(model: "Trained", attention: str | None, number: int | None, shift: bo
     return usual if shift is None else usual._replace(shift=shift)
 
 
-def _tried(directory: Path, pairs: "list[Soft]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
+def _tried(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
     """Every head, the best first, which is noted in the directory."""
-    from regard.alignment.heads import choose
+    from regard.alignment.heads import rank_heads
     from regard.inference import alignment_head
 
-    found = choose(pairs, gold, cast(Any, by), merge=cast(Any, merge))
+    found = rank_heads(pairs, gold, cast(Any, by), merge=cast(Any, merge))
     alignment_head.note(directory, found[0].head)
     return found
 
 
 def _joined(
-    found: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[Soft]", how: str, **ways: Any
+    found: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[SoftAlignment]", how: str, **ways: Any
 ) -> "list[Links]":
     """The links of both directions as one."""
-    from regard.alignment.reverse import reverse
-    from regard.alignment.symmetrise import symmetrise
+    from regard.alignment.symmetrise import reverse_links, symmetrise
 
-    return [symmetrise(*both, how) for both in zip(found, reverse(other, records, pairs, **ways), strict=True)]
+    return [symmetrise(*both, how) for both in zip(found, reverse_links(other, records, pairs, **ways), strict=True)]
 
 
 def _single(model: "Trained", letters: bool) -> bool:
     """Whether some of what is aligned are single tokens: their accuracy then says more than an error rate."""
-    from regard.alignment.words import by_token
+    from regard.alignment.words import aligns_tokens
 
-    return any(by_token(side, letters) for side in (model.codec.source, model.codec.target))
+    return any(aligns_tokens(side, letters) for side in (model.codec.source, model.codec.target))
 
 
 def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
-    from regard.alignment.pharaoh import written
+    from regard.alignment.pharaoh import format_pharaoh
 
     if out is not None:
-        io.write(out, written(found).encode())
+        io.write(out, format_pharaoh(found).encode())
     elif printed:
-        typer.echo(written(found), nl=False)
+        typer.echo(format_pharaoh(found), nl=False)
 
 
 def _show(figures: "dict[str, Measurement]", tried: "list[Candidate]", directory: Path, as_json: bool) -> None:
     """Print the figures, and those of every head that was tried."""
     if as_json:
-        table = {"candidates": [each.head._asdict() | each.figures for each in tried]} if tried else {}
+        table = {"candidates": [each.head._asdict() | each.metrics for each in tried]} if tried else {}
         typer.echo(json.dumps(plain(dict(figures)) | table, ensure_ascii=False))
         return
     if tried:
         wide = max(len(str(each.head)) for each in tried)
         typer.echo(" ".join([" " * wide, *(f"{name:>10}" for name in figures)]))
         for each in tried:
-            typer.echo(" ".join([f"{each.head!s:<{wide}}", *(f"{each.figures[name]:10.2f}" for name in figures)]))
+            typer.echo(" ".join([f"{each.head!s:<{wide}}", *(f"{each.metrics[name]:10.2f}" for name in figures)]))
         typer.echo(f"\nchosen: {tried[0].head}, noted in {directory / 'manifest.json'}\n")
     typer.echo(told(dict(figures)))

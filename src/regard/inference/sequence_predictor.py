@@ -10,7 +10,7 @@ import torch
 
 from regard import tasks
 from regard.alignment.heads import Head
-from regard.alignment.unknown import dictionary, replaced
+from regard.alignment.unknown import load_translations, replace_unknown
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.types import ImageExample
 from regard.data.modality import Source
@@ -280,7 +280,7 @@ class Trained:
         unknown = unknown or self.config.search.unknown
         if unknown != "keep":
             self.text_codec(f"unknown={unknown}, which takes words of the source,")
-        return dictionary(unknown)
+        return load_translations(unknown)
 
     def _perplexity(self, examples: Sequence[Any]) -> Measurement | None:
         """How surprising the targets are to the model, sentence by sentence."""
@@ -414,7 +414,7 @@ class Trained:
         text = self.codec.decode(found.tokens)
         if translations is not None and UNK in found.tokens:
             looked = self.head.read(found.weights or {})
-            text = replaced(self.codec, example.record, found.tokens, looked, translations)
+            text = replace_unknown(self.codec, example.record, found.tokens, looked, translations)
         text = self.task.finish(text)
         source, target = self.codec.pieces(example), self.codec.target_pieces(found.tokens)
         if not align or not any(map(is_cross_attention, found.weights or {})):

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.alignment import pharaoh, words
-from regard.alignment.heads import Head, parse
-from regard.alignment.links import inside
+from regard.alignment.heads import Head, parse_head
+from regard.alignment.links import check_links
 from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
@@ -43,12 +43,12 @@ def attach_links(
     """
     path, tokens = data.alignments or "", data.alignment_unit == "tokens"
     kept_lines = [True] * len(records) if kept_lines is None else kept_lines
-    lines = compress(enumerate(pharaoh.read(path, sentences=len(kept_lines)), start=1), kept_lines)
+    lines = compress(enumerate(pharaoh.read_links(path, sentences=len(kept_lines)), start=1), kept_lines)
     linked = []
     for record, (number, gold) in zip(records, lines, strict=True):
-        source, target = words.source(codec, record, tokens), words.target(codec, record, tokens)
-        inside(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
-        linked.append(record._replace(links=tuple(sorted(words.spread(gold.sure, source, target)))))
+        source, target = words.source_units(codec, record, tokens), words.target_units(codec, record, tokens)
+        check_links(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
+        linked.append(record._replace(links=tuple(sorted(words.expand_links(gold.sure, source, target)))))
     return linked
 
 
@@ -56,13 +56,13 @@ def build_guide(settings: Train, model: nn.Module) -> Guide | None:
     """Build the guide of train.guided_alignment, or None; the model must have the head of train.guided_alignment_head."""
     if not settings.guided_alignment:
         return None
-    head = parse(settings.guided_alignment_head)
+    head = parse_head(settings.guided_alignment_head)
     cross_attentions = {
         name: module for name, module in model.named_modules() if isinstance(module, Attention) and is_cross_attention(name)
     }
-    attention = cross_attentions[head.named(cross_attentions)]
+    attention = cross_attentions[head.attention_name(cross_attentions)]
     if head.head is not None:
-        head.checked(getattr(attention, "heads", 1))
+        head.head_index(getattr(attention, "heads", 1))
     return Guide(head, settings.guided_alignment)
 
 
@@ -76,11 +76,11 @@ def guided_alignment_loss(
     Chen et al. 2016, https://arxiv.org/abs/1607.01628; Liu et al. 2016, https://arxiv.org/abs/1609.04186
     Unlike theirs it is a sum, as all losses here are: the loop divides by the number of tokens.
     """
-    all_weights = attended[head.named(attended)].weights
+    all_weights = attended[head.attention_name(attended)].weights
     if all_weights is None or len(records) != len(keep):
         raise ValueError(f"guidance needs weights, and a record for each row, got {len(records)} for {len(keep)} rows")
     weights = widen(all_weights)  # batch heads time keys
-    weights = weights.mean(1) if head.head is None else weights[:, head.checked(weights.shape[1])]
+    weights = weights.mean(1) if head.head is None else weights[:, head.head_index(weights.shape[1])]
     alignment = _build_target(records, weights.shape[1], weights.shape[2]).to(weights)
     return -(alignment * weights.clamp_min(MIN_WEIGHT).log()).sum(-1).masked_fill(~keep, 0.0).sum()
 

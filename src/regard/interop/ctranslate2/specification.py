@@ -87,7 +87,7 @@ def room(trained: Trained) -> int:
 
 def place(head: Head, decoder: Decoder) -> tuple[int, int | None]:
     """The layer and the head that alignments are read from; no head is the mean of all."""
-    name = head.named([f"decoder.{each}.cross" for each in decoder.names])
+    name = head.attention_name([f"decoder.{each}.cross" for each in decoder.names])
     return int(name.split(".")[1]), head.head
 
 

@@ -1,10 +1,10 @@
 import pytest
 
 from regard import tasks
-from regard.alignment.heads import every
-from regard.alignment.links import flipped
-from regard.alignment.reverse import reverse
-from regard.alignment.soft import soft
+from regard.alignment.heads import align_pairs
+from regard.alignment.links import transpose
+from regard.alignment.soft import compute_soft_alignments
+from regard.alignment.symmetrise import reverse_links
 from regard.errors import DataError
 from regard.inference.sequence_predictor import Trained
 
@@ -19,9 +19,9 @@ def back(tmp_path_factory):
 
 
 def test_the_other_direction_is_told_from_source_to_target(trained, back):
-    links = reverse(back, PAIRS, soft(trained, PAIRS))
+    links = reverse_links(back, PAIRS, compute_soft_alignments(trained, PAIRS))
     turned = [record._replace(source=record.target, target=record.source) for record in PAIRS]
-    assert links == [flipped(each) for each in every(soft(back, turned))]
+    assert links == [transpose(each) for each in align_pairs(compute_soft_alignments(back, turned))]
     for each, record in zip(links, PAIRS, strict=True):
         assert sorted(source for source, _ in each) == list(range(len(record.source.split())))
 
@@ -31,4 +31,4 @@ def test_two_models_that_see_different_units_cannot_be_joined(tmp_path, back):
     with pytest.raises(
         DataError, match=r"pairs:1 has 14 and 16 units to one model, 3 and 3 to the other, and two directions"
     ):
-        reverse(back, PAIRS, soft(letters, PAIRS))
+        reverse_links(back, PAIRS, compute_soft_alignments(letters, PAIRS))
