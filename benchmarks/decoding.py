@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=60, help="with --run: the most tokens of an answer, for all sides")
     options = parser.parse_args()
     if options.run and not options.data:
-        parser.error("--run needs --data, the folder that holds Multi30k's tokenised files")
+        parser.error("--run needs --data, the folder that holds Multi30k's tokenized files")
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     print(f"{options.threads} threads, {hardware()}, torch {torch.__version__}")

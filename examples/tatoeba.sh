@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tatoeba, English to Chinese: mechanisms side by side on one page. BLEU is sacreBLEU's with its zh tokeniser, and chrF.
+# Tatoeba, English to Chinese: mechanisms side by side on one page. BLEU is sacreBLEU's with its zh tokenizer, and chrF.
 #
 #   REGARD_DATA=folder/with/tatoeba-cmn-eng examples/tatoeba.sh OUT --vary SETTING=VALUE,... [more of regard compare]
 #

@@ -10,11 +10,11 @@ OUTPUTS = ["the cat sat on the mat", "a dog barks loudly at me today", "hello th
 RIGHT = ["the cat sat on a mat", "the dog barks loudly at him today", "hello there"]
 
 
-@pytest.mark.parametrize("tokenise", ["none", "13a", "zh"])
-def test_bleu_is_sacrebleu_s_with_its_signature(tokenise):
-    found = measure(Bleu(tokenise), OUTPUTS, RIGHT)
-    assert found.value == pytest.approx(sacrebleu.corpus_bleu(OUTPUTS, [RIGHT], tokenize=tokenise).score)
-    assert f"tok:{tokenise}" in found.signature
+@pytest.mark.parametrize("tokenize", ["none", "13a", "zh"])
+def test_bleu_is_sacrebleu_s_with_its_signature(tokenize):
+    found = measure(Bleu(tokenize), OUTPUTS, RIGHT)
+    assert found.value == pytest.approx(sacrebleu.corpus_bleu(OUTPUTS, [RIGHT], tokenize=tokenize).score)
+    assert f"tok:{tokenize}" in found.signature
     assert found.signature.startswith("nrefs:1|case:mixed|")
     assert found.low <= found.value <= found.high
 

@@ -13,7 +13,7 @@ from .small import experiment
 
 def test_upwards_the_greatest_is_best(tmp_path):
     scores = iter([1.0, 3.0, 2.0, 0.0])
-    made = replace(experiment(), better="bleu", upwards=True, evaluate=lambda model: {"bleu": next(scores)})
+    made = replace(experiment(), monitor="bleu", higher_is_better=True, evaluate=lambda model: {"bleu": next(scores)})
     assert train(made, tmp_path, quiet=True)["valid"] == {"bleu": 3.0}
 
 

@@ -212,11 +212,11 @@ def test_an_evaluation_made_again_is_in_the_log_once(tmp_path, unhurried):
 
 
 def test_a_training_killed_before_its_first_checkpoint_logs_its_data_once(tmp_path, unhurried):
-    noted = replace(experiment(max_steps=5), notes={"records": 3})
+    noted = replace(experiment(max_steps=5), data_report={"records": 3})
     train(noted, tmp_path, quiet=True)
     before = account(tmp_path)["log"]
     shutil.rmtree(tmp_path / "checkpoints")
-    train(replace(experiment(max_steps=5), notes={"records": 3}), tmp_path, quiet=True)
+    train(replace(experiment(max_steps=5), data_report={"records": 3}), tmp_path, quiet=True)
     assert account(tmp_path)["log"] == before
     assert before[0] == {"step": 0, "data": {"records": 3}}
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.alignment.links import Link, Links
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers import Piece, Tokeniser
+from regard.data.tokenizers import Piece, Tokenizer
 from regard.data.tokenizers.offsets import Span, spans
 
 
@@ -70,9 +70,9 @@ def spread(links: Iterable[Link], source: Units, target: Units) -> Links:
     return frozenset((one, other) for ones, others in found for one in ones for other in others)
 
 
-def by_token(tokeniser: Tokeniser, asked: bool = False) -> bool:
+def by_token(tokenizer: Tokenizer, asked: bool = False) -> bool:
     """Whether each token is a unit: where that is asked for, and where tokens are characters."""
-    return asked or tokeniser.kind == "characters"
+    return asked or tokenizer.kind == "characters"
 
 
 def _kept(pieces: Sequence[Piece], longest: int) -> list[Span]:
@@ -80,8 +80,8 @@ def _kept(pieces: Sequence[Piece], longest: int) -> list[Span]:
     return [*((piece.start, piece.end) for piece in pieces[: longest - 1]), None]
 
 
-def _units(tokeniser: Tokeniser, text: str, covered: Sequence[Span], tokens: bool) -> Units:
-    if by_token(tokeniser, tokens):
+def _units(tokenizer: Tokenizer, text: str, covered: Sequence[Span], tokens: bool) -> Units:
+    if by_token(tokenizer, tokens):
         return _of_tokens(text, covered)
     words = list(re.finditer(r"\S+", text))
     table = [[_overlap(each.span(), span) for span in covered] for each in words]

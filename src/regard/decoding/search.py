@@ -34,7 +34,7 @@ MIN_CONSTRAINED_BEAM = 8
 class Searcher:
     """Search by the settings: greedy, beam, diverse beam, sampling or minimum Bayes risk.
 
-    `text` detokenises; `utility` is that of minimum Bayes risk, and `seed` that of sampling. `compiled`
+    `text` detokenizes; `utility` is that of minimum Bayes risk, and `seed` that of sampling. `compiled`
     lets a plain search run in compiled code, where there is any for the decoder; it is no setting, so that no config of a
     model that somebody sent starts a compiler.
     """

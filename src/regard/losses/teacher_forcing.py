@@ -147,7 +147,7 @@ class TeacherForcing(nn.Module):
                 list_cross_attentions(attentions, f"train.{name}")
 
     @property
-    def repeats(self) -> bool:
+    def capturable(self) -> bool:
         """True if batches of one shape run the same operations (nothing is sampled or looked up), as a CUDA graph needs."""
         return self.risk is None and self.guide is None and self.settings.scheduled_sampling == "none"
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from regard.data.special_tokens import EOS
 
-Detokenise = Callable[[Sequence[int]], str]
+Detokenize = Callable[[Sequence[int]], str]
 """Function from token ids to text."""
 
 
@@ -20,13 +20,13 @@ class Reward:
         chrf    chrF of the texts / 100
         bleu    BLEU of the texts / 100, smoothed, of n-grams as long as both have
 
-    A sentence-level metric is not the corpus metric, whose parts do not add up; it correlates with it. `tokenise` is BLEU's
+    A sentence-level metric is not the corpus metric, whose parts do not add up; it correlates with it. `tokenize` is BLEU's
     tokenizer: auto is zh where the reference has Chinese in it, else 13a.
     """
 
     metric: Literal["chrf", "bleu", "edit", "exact"]
-    text: Detokenise
-    tokenise: str = "auto"
+    text: Detokenize
+    tokenize: str = "auto"
 
     def __call__(self, output: Sequence[int], reference: Sequence[int]) -> float:
         output, reference = cut_at_eos(output), cut_at_eos(reference)
@@ -43,7 +43,7 @@ class Reward:
     def cut(self, reference: str) -> str:
         """BLEU's tokenizer for this reference."""
         chinese = any("\u4e00" <= letter <= "\u9fff" for letter in reference)
-        return self.tokenise if self.tokenise != "auto" else "zh" if chinese else "13a"
+        return self.tokenize if self.tokenize != "auto" else "zh" if chinese else "13a"
 
 
 def edit_similarity(first: Sequence[int], second: Sequence[int]) -> float:
@@ -67,7 +67,7 @@ def _chrf() -> Any:
 
 
 @cache
-def _bleu(tokenise: str) -> Any:
+def _bleu(tokenize: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(tokenize=tokenise, effective_order=True)
+    return BLEU(tokenize=tokenize, effective_order=True)

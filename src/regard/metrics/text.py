@@ -118,10 +118,10 @@ class Bleu:
     """BLEU by sacreBLEU: n-gram precision up to four tokens, with a brevity penalty.
 
     Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319
-    `tokenise` is none for text that is already tokenised, 13a for most languages, zh for Chinese.
+    `tokenize` is none for text that is already tokenized, 13a for most languages, zh for Chinese.
     """
 
-    tokenise: Literal["none", "13a", "zh", "char", "intl"] = "13a"
+    tokenize: Literal["none", "13a", "zh", "char", "intl"] = "13a"
     lowercase: bool = False
 
     def rows(self, outputs: Sequence[str], references: References) -> Rows:
@@ -139,7 +139,7 @@ class Bleu:
     def _make(self) -> Any:
         from sacrebleu.metrics.bleu import BLEU
 
-        return BLEU(tokenize=self.tokenise, lowercase=self.lowercase, force=True)
+        return BLEU(tokenize=self.tokenize, lowercase=self.lowercase, force=True)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Callbacks: work that a training does between two of its steps, such as a snapshot of where the model looks.
+"""Callbacks: work between two steps of a training, such as a snapshot of the attention weights.
 
-An experiment names makers of callbacks; the loop calls each maker once, when the run directory is its own and the newest
-checkpoint has been restored, and knows nothing else of what a callback does.
+An experiment lists factories of callbacks. The loop calls each factory once, after the run directory is locked and the
+newest checkpoint is restored, and knows nothing else of a callback.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Callback(Protocol):
-    """Called before each step and once after the last, with all earlier updates settled.
+    """Work of a training that changes nothing of it, so that resume stays exact.
 
-    Resume stays exact because a callback changes no parameter, buffer or counter and draws from no generator that the
-    training uses (seeds depend on the step alone). What it keeps lies in files of its own in the run directory: it is made
-    anew at a resume, with the step that the training goes on from, and drops what it wrote beyond that step.
+    When it is called: before each step and once after the last, if it is due. All earlier updates are then complete.
+    What it saves: files of its own in the run directory. A checkpoint has nothing of it; at a resume it is built anew with
+    the step of the checkpoint, and removes what it wrote after that step.
+    Random numbers: it draws none from torch's default generators, and changes no parameter, buffer or counter.
     """
 
     def due(self, step: int, *, last: bool = False) -> bool:
-        """Whether it wants to be called at this step; `last` says that no step follows."""
+        """Return True to be called at this step; `last` is True if no step follows."""
         ...
 
     def __call__(self, step: int, loss: float | None, *, last: bool = False) -> None:
-        """Do its work; `loss` is that of the last update, per token, None before the first."""
+        """Do the work; `loss` is that of the last update, per token, None before the first."""
         ...
 
 
-MakeCallback = Callable[["Experiment", Path, int], Callback | None]
-"""Makes a callback from the experiment, the run directory and the step; None where the config asks for none."""
+CallbackFactory = Callable[["Experiment", Path, int], Callback | None]
+"""Builds a callback from the experiment, the run directory and the step; None if the config asks for none."""

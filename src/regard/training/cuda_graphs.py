@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.data.batch import map_tensors, tensors
 from regard.data.modality import AnyBatch
 from regard.losses.types import Loss
-from regard.training.experiment import Experiment, Repeating
+from regard.training.experiment import CapturableLoss, Experiment
 from regard.training.gradient import accumulate, out_of_memory, release
 
 MOST = 256
@@ -28,8 +28,11 @@ def covers(experiment: Experiment, device: torch.device) -> str | None:
         return "needs a CUDA device"
     if not experiment.config.train.cuda_graphs:
         return "train.cuda_graphs is false"
-    if not isinstance(experiment.loss, Repeating) or not experiment.loss.repeats:
-        return "needs a loss that repeats itself: one without self-decoding, risk, links or matching"
+    if not isinstance(experiment.loss, CapturableLoss) or not experiment.loss.capturable:
+        return (
+            "needs a loss that a CUDA graph can capture: without scheduled sampling, sequence_loss, guided_alignment or "
+            "Hungarian assignment"
+        )
     return None
 
 

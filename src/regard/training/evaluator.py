@@ -47,7 +47,7 @@ class Judge:
         The counters decide on early stopping and follow from the training alone. What is published has to beat the model in
         the directory, which a kill may have left newer than the checkpoint that the training was resumed from.
         """
-        value, counters = self.experiment.judged(figures), self.state.counters
+        value, counters = self.experiment.monitored_value(figures), self.state.counters
         step = counters.evaluated = counters.step
         regular = self.settings.evaluate_every > 0 and step % self.settings.evaluate_every == 0
         counters.stale += regular  # an evaluation that is only made because the run ends must not change how it would go on
@@ -67,7 +67,7 @@ class Judge:
 
     def publish(self, figures: Mapping[str, float]) -> None:
         """Make the weights of this moment the model of the directory, with their own figures beside it."""
-        self.published = results.publish(self.directory, self.state, self.experiment.judged(figures), figures)
+        self.published = results.publish(self.directory, self.state, self.experiment.monitored_value(figures), figures)
 
     def save(self, seconds: float) -> None:
         """Write a checkpoint, unless this very state has been written."""

@@ -1,4 +1,4 @@
-"""The record that a task hands to the training loop: all that the loop ever knows of a task."""
+"""Experiment: the record that a task hands to the training loop, and all that the loop knows of a task."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,19 +11,19 @@ from torch import nn
 from regard.config import Train
 from regard.data.modality import AnyBatch, Batches
 from regard.losses.types import Loss, Progress
-from regard.training.callbacks import MakeCallback
+from regard.training.callbacks import CallbackFactory
 
 
 @runtime_checkable
-class Saved(Protocol):
-    """What stands beside the weights in a run directory: a codec."""
+class Saveable(Protocol):
+    """A codec: it saves its own files beside the weights in a run directory."""
 
     def save(self, directory: Path) -> Any: ...
 
 
 @runtime_checkable
 class HasTrain(Protocol):
-    """A task's config: a frozen dataclass with a part for the loop."""
+    """Config of a task: a frozen dataclass with the settings of the training loop in `train`."""
 
     @property
     def train(self) -> Train: ...
@@ -31,7 +31,7 @@ class HasTrain(Protocol):
 
 @runtime_checkable
 class HasBaseline(Protocol):
-    """Loss with a baseline that may depend on the losses of earlier updates, which it is then given one by one."""
+    """Loss with a baseline that may depend on the losses of earlier updates, which the loop passes to it one by one."""
 
     @property
     def has_baseline(self) -> bool: ...
@@ -40,66 +40,65 @@ class HasBaseline(Protocol):
 
 
 @runtime_checkable
-class Repeating(Protocol):
-    """A loss that may say that it does the same for every batch of one shape: it never waits for the GPU to learn what to do
-    next, and goes by nothing but the batch's tensors. Updates can then be replayed."""
+class CapturableLoss(Protocol):
+    """Loss that a CUDA graph may capture if `capturable` is True.
+
+    Its operations then depend on nothing but the shapes of the batch's tensors, and it never waits for the GPU.
+    """
 
     @property
-    def repeats(self) -> bool: ...
+    def capturable(self) -> bool: ...
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A model, its data and what to make of them.
+    """A model, its codec, its data, its loss and its evaluation.
 
-    A `loss` that is a module has something to learn or to keep: its parameters are trained beside the model's, and it is in
-    the checkpoints; the published model is without it.
-    `evaluate` gets the model in evaluation mode without gradients and returns figures, one of them called `better`; less of
-    that is better, unless `upwards`.
+    A `loss` that is a module has parameters or buffers: they are trained beside the model's and saved in checkpoints, and
+    the published model is without them.
+    `evaluate` gets the model in evaluation mode without gradients and returns metrics, one of them called `monitor`, which
+    decides on the best model; lower is better unless `higher_is_better`.
     """
 
     model: nn.Module
-    codec: Saved
+    codec: Saveable
     train: Batches
     loss: Callable[[nn.Module, AnyBatch, Progress], Loss]
     evaluate: Callable[[nn.Module], Mapping[str, float]]
     config: HasTrain
     valid: Any = None
     task: str = ""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """What became of the data, for the log."""
-    better: str = "loss"
-    upwards: bool = False
-    beside: Mapping[str, bytes] = field(default_factory=dict)
-    """Files for a person to begin with, by their path in the run directory; they are not in its manifest."""
-    callbacks: tuple[MakeCallback, ...] = ()
-    """Makers of what is called between steps."""
+    data_report: Mapping[str, Any] = field(default_factory=dict)
+    """Counts of records, among them those dropped or truncated, for the first line of the log."""
+    monitor: str = "loss"
+    higher_is_better: bool = False
+    extra_files: Mapping[str, bytes] = field(default_factory=dict)
+    """Files to try the model on, by their path in the run directory; they are not in its manifest."""
+    callbacks: tuple[CallbackFactory, ...] = ()
 
     @property
-    def size(self) -> int | None:
-        """The width of the model, where its config says one; the noam schedule asks for it."""
+    def hidden_size(self) -> int | None:
+        """Hidden size of the model where its config has one; the noam schedule scales with it."""
         return getattr(getattr(self.config, "model", None), "hidden_size", None)
 
     @property
-    def learning(self) -> nn.Module | None:
-        """The loss, where it has something to learn or to keep."""
+    def loss_module(self) -> nn.Module | None:
+        """The loss if it is a module, which has parameters to train or buffers to save."""
         return self.loss if isinstance(self.loss, nn.Module) else None
 
-    def updated(self, loss: Loss) -> None:
-        """Tell the loss what an update cost, if it wants to know."""
-        if self.watched is not None:
-            self.watched.update_baseline(loss)
-
     @property
-    def watched(self) -> HasBaseline | None:
-        """The loss, where it goes by what earlier updates cost."""
+    def loss_with_baseline(self) -> HasBaseline | None:
+        """The loss if it has a baseline that depends on the losses of earlier updates."""
         return self.loss if isinstance(self.loss, HasBaseline) and self.loss.has_baseline else None
 
-    def judged(self, figures: Mapping[str, float]) -> float:
-        """The figure that decides, turned so that less is better; NaN counts as the worst."""
-        if self.better not in figures:
-            raise ValueError(
-                f"evaluate needs to return {self.better!r}, which decides what is better, got {', '.join(figures)}"
-            )
-        value = float(figures[self.better])
-        return math.inf if math.isnan(value) else -value if self.upwards else value
+    def update_baseline(self, loss: Loss) -> None:
+        """Pass the loss of an update to the baseline, if there is one."""
+        if self.loss_with_baseline is not None:
+            self.loss_with_baseline.update_baseline(loss)
+
+    def monitored_value(self, metrics: Mapping[str, float]) -> float:
+        """The monitored metric, negated if higher is better, so that lower always is; NaN counts as infinity."""
+        if self.monitor not in metrics:
+            raise ValueError(f"evaluate needs to return {self.monitor!r}, the monitored metric, got {', '.join(metrics)}")
+        value = float(metrics[self.monitor])
+        return math.inf if math.isnan(value) else -value if self.higher_is_better else value

@@ -38,7 +38,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         stack.enter_context(guarded(interruption.lose_reader))
         run = stack.enter_context(RunDirectory(Path(directory)))
         run.claim(experiment)
-        run.put(experiment.beside)
+        run.write_extra_files(experiment.extra_files)
         loop = Loop(experiment, run, interruption)
         loop.batches = stack.enter_context(Ahead(experiment.train, loop.update.ready))
         step, lines = loop.counters.step, loop.counters.log_lines
@@ -46,8 +46,8 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         loop.log = loop.judge.log = stack.enter_context(log)
         loop.display = loop.judge.display = stack.enter_context(display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
-        if experiment.notes and loop.counters.step == log.lines == 0:
-            log.write({"step": 0, "data": dict(experiment.notes)})
+        if experiment.data_report and loop.counters.step == log.lines == 0:
+            log.write({"step": 0, "data": dict(experiment.data_report)})
         if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.cuda_graphs:
             loop.display.say(f"updates are launched kernel by kernel and not replayed as CUDA graphs: {loop.update.eager}")
         try:

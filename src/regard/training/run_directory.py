@@ -149,8 +149,8 @@ class RunDirectory:
         if self.table is not None and not (self.path / manifest.NAME).exists():
             self.manifest()
 
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Leave files beside the run, each unless it is there: nobody reads them back, so the manifest has none of them."""
+    def write_extra_files(self, files: Mapping[str, bytes]) -> None:
+        """Write each of these files unless it exists; nothing reads them back, so they are not in the manifest."""
         for name, data in files.items():
             if not (self.path / name).exists():
                 (self.path / name).parent.mkdir(parents=True, exist_ok=True)

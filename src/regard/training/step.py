@@ -48,7 +48,7 @@ class Update:
         self.settings = settings = experiment.config.train
         self.device = choose(settings.device)
         self.model = model = experiment.model.to(self.device).train()
-        loss = None if experiment.learning is None else experiment.learning.to(self.device).train()
+        loss = None if experiment.loss_module is None else experiment.loss_module.to(self.device).train()
         self.optimiser = optimiser(model, settings, loss)
         average = None if settings.ema_decay is None else Average(model, settings.ema_decay)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
@@ -59,7 +59,7 @@ class Update:
         """Why updates are not replayed; None where they are."""
         self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None
         self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
-        alone = average is None and experiment.watched is None
+        alone = average is None and experiment.loss_with_baseline is None
         self.late = self.graphs is not None and ahead(self.optimiser) and alone
         """Whether an update is looked at when the next one has been queued."""
         self.queued: Queued | None = None
@@ -69,7 +69,7 @@ class Update:
     def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> None:
         """One update, unless its batches turn out to be bad; `told` is what is to be told of the last one that was seen."""
         state, settings, counters = self.state, self.settings, self.state.counters
-        current = state.plateau.factor * rate(settings, counters.step, self.experiment.size)
+        current = state.plateau.factor * rate(settings, counters.step, self.experiment.hidden_size)
         set_rate(self.optimiser, current)
         gap = self.idle.begin()
         loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
@@ -106,7 +106,7 @@ class Update:
                 self.optimiser.step()
             if state.average is not None:
                 state.average.update(state.model, queued.step)
-            self.experiment.updated(queued.loss)
+            self.experiment.update_baseline(queued.loss)
             speed.add(value, tokens, parts)
         else:
             self.skip(queued.step, value, length)

@@ -1,10 +1,10 @@
-"""Texts to train on, texts to try, and one tokeniser of each kind."""
+"""Texts to train on, texts to try, and one tokenizer of each kind."""
 
 from functools import cache
 
 from hypothesis import strategies as st
 
-from regard.data.tokenizers import Tokeniser, train
+from regard.data.tokenizers import Tokenizer, train
 
 TEXTS = [
     "Tom chases Jerry.",
@@ -22,6 +22,6 @@ unicode = st.text(max_size=30) | st.lists(st.text(max_size=5) | st.sampled_from(
 
 
 @cache
-def trained(kind: str) -> Tokeniser:
-    """The tokeniser of a kind for TEXTS."""
+def trained(kind: str) -> Tokenizer:
+    """The tokenizer of a kind for TEXTS."""
     return train(kind, TEXTS, 400)

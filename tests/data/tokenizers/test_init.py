@@ -1,4 +1,4 @@
-"""What holds for every kind of tokeniser."""
+"""What holds for every kind of tokenizer."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.special_tokens import BOS, EOS, NAMES, PAD, UNK
-from regard.data.tokenizers import KINDS, Tokeniser, load, train
+from regard.data.tokenizers import KINDS, Tokenizer, load, train
 
 from .samples import TEXTS, trained, unicode
 
@@ -19,12 +19,12 @@ every = pytest.mark.parametrize("kind", KINDS)
 exact = pytest.mark.parametrize("kind", EXACT)
 
 
-def holds_together(tokeniser: Tokeniser, text: str) -> None:
+def holds_together(tokenizer: Tokenizer, text: str) -> None:
     """Numbers, pieces and what is shown agree with one another."""
-    numbers = tokeniser.encode(text)
-    pieces = tokeniser.pieces(text)
-    assert len(pieces) == len(numbers) == len(tokeniser.shown(numbers))
-    assert all(number == UNK or len(NAMES) <= number < tokeniser.size for number in numbers)
+    numbers = tokenizer.encode(text)
+    pieces = tokenizer.pieces(text)
+    assert len(pieces) == len(numbers) == len(tokenizer.shown(numbers))
+    assert all(number == UNK or len(NAMES) <= number < tokenizer.size for number in numbers)
     assert all(piece.text == text[piece.start : piece.end] and piece.text for piece in pieces)
     assert sorted(pieces, key=lambda piece: piece.start) == pieces
 
@@ -50,10 +50,10 @@ def test_fifty_thousand_texts_come_back_unchanged(kind, text):
 def listed_come_back(text: str) -> None:
     """Characters give a known text back unchanged; words narrow its spaces."""
     for kind, expected in (("characters", text), ("words", " ".join(text.split()))):
-        tokeniser = train(kind, [text], 10_000)
-        assert tokeniser.decode(tokeniser.encode(text)) == expected
-        assert UNK not in tokeniser.encode(text)
-        holds_together(tokeniser, text)
+        tokenizer = train(kind, [text], 10_000)
+        assert tokenizer.decode(tokenizer.encode(text)) == expected
+        assert UNK not in tokenizer.encode(text)
+        holds_together(tokenizer, text)
 
 
 @settings(max_examples=100)
@@ -87,11 +87,11 @@ def test_any_of_five_thousand_texts_will_do_to_train_on(kind, texts, size):
 
 
 def trains_on(kind: str, texts: list[str], size: int) -> None:
-    """A tokeniser trained on anything writes everything."""
-    tokeniser = train(kind, texts, size)
-    assert 260 <= tokeniser.size <= size
+    """A tokenizer trained on anything writes everything."""
+    tokenizer = train(kind, texts, size)
+    assert 260 <= tokenizer.size <= size
     for text in [*texts, "Tom 汤姆 ▁"]:
-        assert tokeniser.decode(tokeniser.encode(text)) == text
+        assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 @every
@@ -109,55 +109,55 @@ def test_all_code_points_are_taken(kind):
 
 def takes(kind: str, text: str) -> None:
     """A text can be written, and comes back where that is promised."""
-    tokeniser = trained(kind)
-    assert len(tokeniser.pieces(text)) == len(tokeniser.encode(text))
+    tokenizer = trained(kind)
+    assert len(tokenizer.pieces(text)) == len(tokenizer.encode(text))
     if kind in EXACT:
-        assert tokeniser.decode(tokeniser.encode(text)) == text
+        assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 @every
 def test_half_a_surrogate_pair_is_read_as_the_replacement_character(kind):
-    tokeniser = train(kind, ["a\ufffdb", "\udc00"], 400)
-    assert tokeniser.encode("a\ud83db") == tokeniser.encode("a\ufffdb")
-    assert tokeniser.decode(tokeniser.encode("a\ud83db")) == "a\ufffdb"
-    assert tokeniser.pieces("a\ud83db") == tokeniser.pieces("a\ufffdb")
+    tokenizer = train(kind, ["a\ufffdb", "\udc00"], 400)
+    assert tokenizer.encode("a\ud83db") == tokenizer.encode("a\ufffdb")
+    assert tokenizer.decode(tokenizer.encode("a\ud83db")) == "a\ufffdb"
+    assert tokenizer.pieces("a\ud83db") == tokenizer.pieces("a\ufffdb")
 
 
 @every
 def test_the_name_of_a_special_token_is_text_like_any_other(kind):
     for name in NAMES:
-        tokeniser = train(kind, [name], 400)
-        assert not {PAD, BOS, EOS, UNK} & set(tokeniser.encode(name))
-        assert tokeniser.decode(tokeniser.encode(name)) == name
+        tokenizer = train(kind, [name], 400)
+        assert not {PAD, BOS, EOS, UNK} & set(tokenizer.encode(name))
+        assert tokenizer.decode(tokenizer.encode(name)) == name
 
 
 @every
 def test_special_tokens_are_silent_but_for_the_unknown(kind):
-    tokeniser = trained(kind)
-    text = tokeniser.encode("Tom")
-    assert tokeniser.decode([BOS, *text, EOS, PAD, PAD]) == "Tom"
-    assert "<unk>" in tokeniser.decode([UNK])
-    shown = tokeniser.shown([BOS, *text, UNK, EOS, PAD])
-    assert shown == ["<bos>", *tokeniser.shown(text), "<unk>", "<eos>", "<pad>"]
-    assert "".join(tokeniser.shown(text)) == "Tom"
+    tokenizer = trained(kind)
+    text = tokenizer.encode("Tom")
+    assert tokenizer.decode([BOS, *text, EOS, PAD, PAD]) == "Tom"
+    assert "<unk>" in tokenizer.decode([UNK])
+    shown = tokenizer.shown([BOS, *text, UNK, EOS, PAD])
+    assert shown == ["<bos>", *tokenizer.shown(text), "<unk>", "<eos>", "<pad>"]
+    assert "".join(tokenizer.shown(text)) == "Tom"
 
 
 @every
 def test_many_at_once_are_the_same_as_one_by_one(kind):
-    tokeniser = trained(kind)
+    tokenizer = trained(kind)
     texts = [*TEXTS[:5], "", "a  b", " lead", "trail ", "unseen wörter 字"]
-    assert tokeniser.encode_all(texts) == [tokeniser.encode(text) for text in texts]
-    assert tokeniser.encode_all([]) == []
-    assert tokeniser.encode("") == []
-    assert tokeniser.decode([]) == ""
+    assert tokenizer.encode_all(texts) == [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_all([]) == []
+    assert tokenizer.encode("") == []
+    assert tokenizer.decode([]) == ""
 
 
 @every
 def test_every_number_can_be_decoded_in_any_order(kind):
-    tokeniser = trained(kind)
-    numbers = [number * 97 % tokeniser.size for number in range(tokeniser.size)]
-    assert isinstance(tokeniser.decode(numbers), str)
-    assert len(tokeniser.shown(numbers)) == len(numbers)
+    tokenizer = trained(kind)
+    numbers = [number * 97 % tokenizer.size for number in range(tokenizer.size)]
+    assert isinstance(tokenizer.decode(numbers), str)
+    assert len(tokenizer.shown(numbers)) == len(numbers)
 
 
 @every
@@ -167,7 +167,7 @@ def test_what_is_saved_comes_back(tmp_path, kind):
     files = trained(kind).save(folder, "源")
     assert sorted(files) == sorted(folder.iterdir())
     loaded = load(folder, "源")
-    assert isinstance(loaded, Tokeniser)
+    assert isinstance(loaded, Tokenizer)
     assert loaded.kind == kind
     assert loaded.size == trained(kind).size
     assert loaded.encode_all(TEXTS) == trained(kind).encode_all(TEXTS)
@@ -177,8 +177,8 @@ def test_what_is_saved_comes_back(tmp_path, kind):
 @every
 def test_a_long_text_without_a_space_is_no_trouble(kind):
     text = "abcdefghij" * 3_000
-    tokeniser = trained(kind)
-    assert sum(len(piece.text) for piece in tokeniser.pieces(text)) == len(text)
+    tokenizer = trained(kind)
+    assert sum(len(piece.text) for piece in tokenizer.pieces(text)) == len(text)
 
 
 PROGRAM = """
@@ -203,7 +203,7 @@ def test_training_gives_the_same_files_in_every_process(tmp_path):
 
 
 def test_an_unknown_kind_names_the_nearest():
-    with pytest.raises(ValueError, match=r"no tokeniser is called 'word'; did you mean 'words'\?"):
+    with pytest.raises(ValueError, match=r"no tokenizer is called 'word'; did you mean 'words'\?"):
         train("word", ["a"], 10)
     with pytest.raises(ValueError, match="there are words, characters, bytes, bpe, unigram"):
         train("os.system", ["a"], 10)

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.tokenizers.pretokenize import bare, chunks, clings, join, mark, split, tokenised
+from regard.data.tokenizers.pretokenize import bare, chunks, clings, join, mark, split, tokenized
 
 
 @pytest.mark.parametrize(
@@ -84,5 +84,5 @@ def test_chunks_stand_between_spaces():
         ([], False),
     ],
 )
-def test_text_came_tokenised_when_its_punctuation_stands_alone(texts, whole):
-    assert tokenised(texts) is whole
+def test_text_came_tokenized_when_its_punctuation_stands_alone(texts, whole):
+    assert tokenized(texts) is whole

@@ -60,10 +60,10 @@ def test_it_comes_back_as_it_was_saved(words, with_model, tmp_path):
 def test_a_damaged_file_is_refused(words, tmp_path):
     words.save(tmp_path, "joint")
     (tmp_path / "joint.tokenizer.json").write_text("{}")
-    with pytest.raises(ValueError, match="needs to be a tokeniser of the tokenizers library, and is not"):
+    with pytest.raises(ValueError, match="needs to be a tokenizer of the tokenizers library, and is not"):
         tokenizers.load(tmp_path, "joint")
     (tmp_path / "joint.json").write_text('{"format": 1, "tokens": "pretrained", "ids": [-1, 0, 0, 0, 0]}')
-    with pytest.raises(ValueError, match="needs the ids of a pretrained tokeniser, numbers from 0 up"):
+    with pytest.raises(ValueError, match="needs the ids of a pretrained tokenizer, numbers from 0 up"):
         tokenizers.load(tmp_path, "joint")
 
 

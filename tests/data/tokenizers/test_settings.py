@@ -14,7 +14,7 @@ def test_settings_come_back(tmp_path):
     [
         ("{", "in JSON, and is not"),
         ("[" * 100_000, "in JSON, and is not"),
-        ("[]", "settings of a tokeniser, format 1"),
+        ("[]", "settings of a tokenizer, format 1"),
         ('{"format": 2, "tokens": "words"}', "format 1"),
         ('{"format": 1, "tokens": 3}', "format 1"),
     ],
@@ -28,5 +28,5 @@ def test_damaged_settings_are_refused_by_name(tmp_path, text, message):
 
 def test_settings_can_name_no_kind_that_there_is_not(tmp_path):
     settings.write(tmp_path, "source", "os.path")
-    with pytest.raises(ValueError, match=r"no tokeniser is called 'os\.path'"):
+    with pytest.raises(ValueError, match=r"no tokenizer is called 'os\.path'"):
         load(tmp_path, "source")

@@ -6,9 +6,9 @@ from .samples import TEXTS, trained
 
 
 def test_frequent_words_are_pieces():
-    tokeniser = Unigram.train(["the cat likes the dog", "the dog likes the cat", "a cat and a dog"] * 20, 330)
-    assert "cat" in "".join(piece.text for piece in tokeniser.pieces("the cat"))
-    assert len(tokeniser.encode("the cat likes the dog")) < 12
+    tokenizer = Unigram.train(["the cat likes the dog", "the dog likes the cat", "a cat and a dog"] * 20, 330)
+    assert "cat" in "".join(piece.text for piece in tokenizer.pieces("the cat"))
+    assert len(tokenizer.encode("the cat likes the dog")) < 12
 
 
 def test_spaces_stay_as_they_are():
@@ -23,23 +23,23 @@ def test_nothing_is_normalised():
 
 
 def test_the_sign_for_a_space_is_no_space():
-    tokeniser = trained("unigram")
-    assert tokeniser.decode(tokeniser.encode("a▁b ▁")) == "a▁b ▁"
-    assert [piece.text for piece in tokeniser.pieces("a▁")] == ["a", "▁", "▁", "▁"]
+    tokenizer = trained("unigram")
+    assert tokenizer.decode(tokenizer.encode("a▁b ▁")) == "a▁b ▁"
+    assert [piece.text for piece in tokenizer.pieces("a▁")] == ["a", "▁", "▁", "▁"]
 
 
 def test_rare_characters_are_written_as_bytes():
-    tokeniser = Unigram.train(["aaaa", "aab", "猫"], 300, least=2)
-    assert len(tokeniser.encode("猫")) == 3
-    assert len(tokeniser.encode("a")) == 1
-    assert tokeniser.decode(tokeniser.encode("猫a")) == "猫a"
+    tokenizer = Unigram.train(["aaaa", "aab", "猫"], 300, least=2)
+    assert len(tokenizer.encode("猫")) == 3
+    assert len(tokenizer.encode("a")) == 1
+    assert tokenizer.decode(tokenizer.encode("猫a")) == "猫a"
 
 
 def test_more_characters_than_room_are_no_trouble():
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
-    tokeniser = Unigram.train([text], 300)
-    assert tokeniser.size <= 300
-    assert tokeniser.decode(tokeniser.encode(text)) == text
+    tokenizer = Unigram.train([text], 300)
+    assert tokenizer.size <= 300
+    assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 def test_the_size_is_the_most_there_is():

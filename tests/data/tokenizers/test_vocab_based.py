@@ -18,9 +18,9 @@ def test_what_the_vocabulary_does_not_list_is_unknown():
 
 
 def test_the_vocabulary_is_written_beside_the_settings(tmp_path):
-    tokeniser = Characters(Vocabulary(("a", "b")))
-    assert [path.name for path in tokeniser.save(tmp_path, "source")] == ["source.json", "source.vocabulary.json"]
-    assert tokeniser.read(tmp_path, "source") == tokeniser.vocabulary
+    tokenizer = Characters(Vocabulary(("a", "b")))
+    assert [path.name for path in tokenizer.save(tmp_path, "source")] == ["source.json", "source.vocabulary.json"]
+    assert tokenizer.read(tmp_path, "source") == tokenizer.vocabulary
 
 
 def test_all_special_tokens_but_the_unknown_are_silent():

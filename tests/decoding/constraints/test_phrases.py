@@ -29,16 +29,16 @@ def test_what_no_token_leads_to_is_never_reached():
 
 
 def test_parts_of_words_complete_a_phrase_by_the_fewest_tokens():
-    tokeniser = tokenizers.train("bpe", ["the cat sees the cat"] * 9, 300)
-    spelling = Spelling.of(tokeniser)
+    tokenizer = tokenizers.train("bpe", ["the cat sees the cat"] * 9, 300)
+    spelling = Spelling.of(tokenizer)
     phrase = spelling.spell("cat sees")
-    cat, sees = tokeniser.encode(" cat"), tokeniser.encode(" sees")
+    cat, sees = tokenizer.encode(" cat"), tokenizer.encode(" sees")
     assert len(cat) == len(sees) == 1
     table = build_automaton(phrase, spelling)
     assert count_tokens_left(table)[0] == 2
     assert table[0, cat[0]] == 3, "a token may begin before the phrase does"
     assert table[3, sees[0]] == len(phrase)
-    letters = [int(number) for letter in "cat sees" for number in tokeniser.encode(letter)]
+    letters = [int(number) for letter in "cat sees" for number in tokenizer.encode(letter)]
     state = 0
     for number in letters:
         state = int(table[state, number])

@@ -7,7 +7,7 @@ from regard.decoding.constraints.prefix import Prefix, build_table
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
 
 
-def written(prefix, tokeniser):
+def written(prefix, tokenizer):
     """Every way to write a prefix, as text, with the tokens that it takes."""
     ways, found = [((), 0)], []
     while ways:
@@ -16,7 +16,7 @@ def written(prefix, tokeniser):
             found.append(tokens)
         else:
             ways += [((*tokens, token), after) for token, after in prefix.states[state].items()]
-    return {tokeniser.decode(tokens): tokens for tokens in found}
+    return {tokenizer.decode(tokens): tokens for tokens in found}
 
 
 def test_forced_tokens_come_one_by_one():
@@ -24,47 +24,47 @@ def test_forced_tokens_come_one_by_one():
 
 
 def test_the_last_word_stays_open():
-    tokeniser = tokenizers.train("words", TEXTS, 100)
-    assert set(written(Prefix.of("Tom cha", tokeniser), tokeniser)) == {"Tom chases", "Tom chatted"}
-    assert set(written(Prefix.of("the cat", tokeniser), tokeniser)) == {"the cat", "the catalogue"}
+    tokenizer = tokenizers.train("words", TEXTS, 100)
+    assert set(written(Prefix.of("Tom cha", tokenizer), tokenizer)) == {"Tom chases", "Tom chatted"}
+    assert set(written(Prefix.of("the cat", tokenizer), tokenizer)) == {"the cat", "the catalogue"}
 
 
 def test_a_space_closes_the_last_word():
-    tokeniser = tokenizers.train("words", TEXTS, 100)
-    assert set(written(Prefix.of("the cat ", tokeniser), tokeniser)) == {"the cat"}
+    tokenizer = tokenizers.train("words", TEXTS, 100)
+    assert set(written(Prefix.of("the cat ", tokenizer), tokenizer)) == {"the cat"}
 
 
 def test_characters_are_what_they_are():
-    tokeniser = tokenizers.train("characters", TEXTS, 100)
-    assert set(written(Prefix.of("Tom c", tokeniser), tokeniser)) == {"Tom c"}
+    tokenizer = tokenizers.train("characters", TEXTS, 100)
+    assert set(written(Prefix.of("Tom c", tokenizer), tokenizer)) == {"Tom c"}
 
 
 @pytest.mark.parametrize("kind", ["bytes", "bpe", "unigram"])
 @pytest.mark.parametrize("text", ["Tom cha", "the cat", "the cat ", "t", "汤姆", "Tom  c"])
 def test_parts_of_words_write_the_prefix_in_every_way_and_nothing_else(kind, text):
-    tokeniser = tokenizers.train(kind, TEXTS, 300)
-    ways = written(Prefix.of(text, tokeniser), tokeniser)
+    tokenizer = tokenizers.train(kind, TEXTS, 300)
+    ways = written(Prefix.of(text, tokenizer), tokenizer)
     assert ways
     assert all(each.startswith(text) for each in ways)
     assert text in ways
 
 
-def test_complete_words_are_cut_as_the_tokeniser_cuts_them_and_the_last_as_the_model_likes():
-    tokeniser = tokenizers.train("bpe", TEXTS, 300)
-    forced = tokeniser.encode("the cat")
-    prefix = Prefix.of("the cat ", tokeniser)
+def test_complete_words_are_cut_as_the_tokenizer_cuts_them_and_the_last_as_the_model_likes():
+    tokenizer = tokenizers.train("bpe", TEXTS, 300)
+    forced = tokenizer.encode("the cat")
+    prefix = Prefix.of("the cat ", tokenizer)
     assert [list(each) for each in prefix.states[: len(forced)]] == [[token] for token in forced]
-    after = {tokeniser.decode([token]) for token in prefix.states[len(forced)]}
+    after = {tokenizer.decode([token]) for token in prefix.states[len(forced)]}
     assert " cat" in after
     assert all(each.startswith(" ") for each in after)
 
 
 def test_a_word_that_the_model_cannot_write_is_an_error():
-    tokeniser = tokenizers.train("words", TEXTS, 100)
+    tokenizer = tokenizers.train("words", TEXTS, 100)
     with pytest.raises(ValueError, match=r"the prefix 'Tom dog' holds 'dog', which the model cannot write; begin with"):
-        Prefix.of("Tom dog", tokeniser)
+        Prefix.of("Tom dog", tokenizer)
     with pytest.raises(ValueError, match="holds 'ca', which the model cannot write"):
-        Prefix.of("ca sees", tokeniser)
+        Prefix.of("ca sees", tokenizer)
 
 
 def test_a_table_leads_through_every_prefix_to_the_free_state():

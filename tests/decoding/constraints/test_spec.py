@@ -80,9 +80,9 @@ def test_a_phrase_without_a_word_is_an_error(wish):
 
 @pytest.mark.parametrize("kind", tokenizers.KINDS)
 def test_however_a_text_is_cut_answers_are_as_wished(kind):
-    tokeniser = tokenizers.train(kind, ["the cat sees the catalogue", "a dog chases the cat"] * 3, 300)
-    spelling = Spelling.of(tokeniser)
-    decoder = random_table(3, tokeniser.size, sharpness=2.0)
+    tokenizer = tokenizers.train(kind, ["the cat sees the catalogue", "a dog chases the cat"] * 3, 300)
+    spelling = Spelling.of(tokenizer)
+    decoder = random_table(3, tokenizer.size, sharpness=2.0)
     asked = [
         ConstraintSpec("the c", ("dog", "sees the"), ("cat sees",)),
         ConstraintSpec(include=("cat",)),
@@ -91,7 +91,7 @@ def test_however_a_text_is_cut_answers_are_as_wished(kind):
     made = build_guard(asked, spelling, str, 4, "cpu")
     found = beam(decoder, decoder.memory, beams=8, length=[20 + room for room in made.room], guard=made)
     for wish, (best,) in zip(asked, found, strict=True):
-        text = tokeniser.decode(best.tokens)
+        text = tokenizer.decode(best.tokens)
         assert text.startswith(wish.prefix.strip())
         assert all(phrase in text for phrase in wish.include)
         assert not any(phrase in (text.split() if kind == "words" else text) for phrase in wish.exclude)

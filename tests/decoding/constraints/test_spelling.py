@@ -7,21 +7,21 @@ TEXTS = ['Tom\'s cat sees "Tom".', "the cat sees the catalogue", "a cat, a cat a
 
 
 def test_a_token_of_bytes_is_spelt_by_its_bytes_and_a_special_one_by_what_no_text_holds():
-    tokeniser = tokenizers.train("bpe", TEXTS, 300)
-    spelling = Spelling.of(tokeniser)
+    tokenizer = tokenizers.train("bpe", TEXTS, 300)
+    spelling = Spelling.of(tokenizer)
     assert spelling.spell("cat") == tuple(b"cat")
     for number, letters in enumerate(spelling.letters.tolist()):
         written = [letter for letter in letters if letter != NO_LETTER]
-        assert written == ([256 + number] if number < 4 else list(tokeniser.table[number]))
+        assert written == ([256 + number] if number < 4 else list(tokenizer.table[number]))
     assert spelling.size == 260
 
 
 def test_a_word_is_the_same_letter_joined_or_not():
-    tokeniser = tokenizers.train("words", TEXTS, 100)
-    spelling = Spelling.of(tokeniser)
-    quoted = tokeniser.vocabulary.number("￭Tom")
+    tokenizer = tokenizers.train("words", TEXTS, 100)
+    spelling = Spelling.of(tokenizer)
+    quoted = tokenizer.vocabulary.number("￭Tom")
     assert quoted > 3
-    assert spelling.letters[quoted].tolist() == spelling.letters[tokeniser.vocabulary.number("Tom")].tolist()
+    assert spelling.letters[quoted].tolist() == spelling.letters[tokenizer.vocabulary.number("Tom")].tolist()
     assert spelling.spell("Tom") == tuple(spelling.letters[quoted].tolist())
 
 
@@ -32,9 +32,9 @@ def test_a_word_that_no_token_writes_has_no_spelling():
 
 @pytest.mark.parametrize("kind", tokenizers.KINDS)
 def test_the_letters_of_a_text_are_those_of_its_tokens(kind):
-    tokeniser = tokenizers.train(kind, TEXTS, 300)
-    spelling = Spelling.of(tokeniser)
-    rows = [spelling.letters[number].tolist() for number in tokeniser.encode("a cat sees the catalogue")]
+    tokenizer = tokenizers.train(kind, TEXTS, 300)
+    spelling = Spelling.of(tokenizer)
+    rows = [spelling.letters[number].tolist() for number in tokenizer.encode("a cat sees the catalogue")]
     assert spelling.spell("a cat sees the catalogue") == tuple(each for row in rows for each in row if each != NO_LETTER)
 
 

@@ -29,7 +29,7 @@ def test_without_a_tokenizer_texts_are_made_of_ids(tmp_path):
 
 def test_what_is_no_tokenizer_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": 1}))
-    with pytest.raises(RefusedError, match=r"tokenizer.json needs to be a tokeniser of the tokenizers library, and is not"):
+    with pytest.raises(RefusedError, match=r"tokenizer.json needs to be a tokenizer of the tokenizers library, and is not"):
         codec_of(SETTINGS, tmp_path)
 
 

@@ -135,7 +135,7 @@ def test_a_table_has_one_label_a_picture_unless_it_is_told_otherwise(tmp_path):
     told = config(changed(DATA, train=path, valid=path))
     experiment, _ = tasks.experiment("classify", told)
     assert experiment.codec.labels == ("ant", "cat, dog")
-    assert not experiment.beside
+    assert not experiment.extra_files
     experiment.train.close()
     experiment, _ = tasks.experiment("classify", config(changed(DATA, train=path, valid=path, multi_label=True)))
     assert experiment.codec.labels == ("ant", "cat", "dog")

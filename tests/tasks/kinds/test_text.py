@@ -47,7 +47,7 @@ def test_hard_attention_is_taught_by_what_its_looks_lead_to(baseline):
     assert {"nll", "attention_entropy", "baseline_error"} == set(loss.parts)
     loss.total.backward()
     assert all(parameter.grad is not None for parameter in experiment.model.parameters())
-    assert bool(experiment.learning.state_dict()) == (baseline != "none")
+    assert bool(experiment.loss_module.state_dict()) == (baseline != "none")
 
 
 def test_coverage_without_an_attention_is_refused_before_anything_is_trained():
@@ -144,8 +144,8 @@ def test_a_measure_of_the_task_may_decide_which_model_is_kept(better, upwards):
     config = dataclasses.replace(config, train=dataclasses.replace(config.train, monitor=better))
     experiment, _ = tasks.experiment("inflect", config)
     figures = experiment.evaluate(experiment.model.eval())
-    assert experiment.upwards is upwards
-    assert experiment.judged(figures) == (-figures[better] if upwards else figures[better])
+    assert experiment.higher_is_better is upwards
+    assert experiment.monitored_value(figures) == (-figures[better] if upwards else figures[better])
     assert ("exact" in figures) is (better != "loss")
 
 

@@ -18,7 +18,7 @@ from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report, until_end
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
@@ -28,7 +28,7 @@ Drawn = Callable[[], Tensor]
 
 @dataclass(frozen=True)
 class ImageTextCodec(ImageCodec):
-    """How pictures are read, and a tokeniser for what is written of them. `max_target_length` counts EOS."""
+    """How pictures are read, and a tokenizer for what is written of them. `max_target_length` counts EOS."""
 
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
@@ -42,14 +42,14 @@ class ImageTextCodec(ImageCodec):
     )
     """The settings of data that make it."""
 
-    target: Tokeniser
+    target: Tokenizer
     lowercase: bool = False
     max_target_length: int = 256
     over_long: OverLong = "drop"
 
     @classmethod
     def fit(cls, records: Sequence[Record], data: ImageTextData, stride: int, whole: int = 0) -> "ImageTextCodec":
-        """Train the tokeniser on the texts of the records."""
+        """Train the tokenizer on the texts of the records."""
         if data.max_target_length < 2:
             raise ValueError("max_target_length needs at least 2: a token and the end")
         texts = [record.target.lower() if data.lowercase else record.target for record in records if record.target]
@@ -100,11 +100,11 @@ class ImageTextCodec(ImageCodec):
         return self.target.shown(numbers[: len(until_end(numbers)) + 1])
 
     def prepare(self, text: str) -> str:
-        """The text that is tokenised: in lower case, when the codec asks for that."""
+        """The text that is tokenized: in lower case, when the codec asks for that."""
         return text.lower() if self.lowercase else text
 
     def save(self, directory: Path) -> list[Path]:
-        """Write it into a directory, as JSON and the tokeniser's own files; the files written."""
+        """Write it into a directory, as JSON and the tokenizer's own files; the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         settings = {"format": FORMAT, "reads": self.kind, **self.saved(), **{name: getattr(self, name) for name in KINDS}}
         path = directory / SETTINGS

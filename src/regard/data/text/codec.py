@@ -13,7 +13,7 @@ from regard.data.batch import Padded, pad
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.split import HeldOut
 from regard.data.table import DataError, Record
-from regard.data.tokenizers import Piece, Tokeniser
+from regard.data.tokenizers import Piece, Tokenizer
 
 if TYPE_CHECKING:
     from regard.data.loader import Loader
@@ -70,7 +70,7 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True)
 class TextCodec:
-    """A tokeniser for sources and one for targets, the same one where the vocabulary is joint.
+    """A tokenizer for sources and one for targets, the same one where the vocabulary is joint.
 
     `max_source_length` and `max_target_length` count EOS. `decode` takes what a decoder gave.
     """
@@ -86,8 +86,8 @@ class TextCodec:
     )
     """The settings of data that make it."""
 
-    source: Tokeniser
-    target: Tokeniser
+    source: Tokenizer
+    target: Tokenizer
     lowercase: bool = False
     max_source_length: int = 256
     max_target_length: int = 256
@@ -101,7 +101,7 @@ class TextCodec:
         source_tokenizer: str | None = None,
         target_tokenizer: str | None = None,
     ) -> "TextCodec":
-        """Train the tokenisers on the records. A task whose sides differ names their kinds, over `data.tokenizer`."""
+        """Train the tokenizers on the records. A task whose sides differ names their kinds, over `data.tokenizer`."""
         kinds = source_tokenizer or data.tokenizer, target_tokenizer or data.tokenizer
         if data.joint_vocab and kinds[0] != kinds[1]:
             raise ValueError(f"a joint vocabulary needs one kind of tokens, got {kinds[0]} and {kinds[1]}")
@@ -219,11 +219,11 @@ class TextCodec:
         return [place for place, each in enumerate(tokens) if len(each) < self.max_source_length]
 
     def prepare(self, text: str) -> str:
-        """The text that is tokenised: in lower case, when the codec asks for that."""
+        """The text that is tokenized: in lower case, when the codec asks for that."""
         return text.lower() if self.lowercase else text
 
     def save(self, directory: Path) -> list[Path]:
-        """Write it into a directory, as JSON and the tokenisers' own files; the files written."""
+        """Write it into a directory, as JSON and the tokenizers' own files; the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         names = ("joint",) if self.joint else ("source", "target")
         settings: dict[str, Any] = {"format": FORMAT, "joint": self.joint}

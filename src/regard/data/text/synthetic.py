@@ -68,7 +68,7 @@ def grammar(samples: int, seed: int = 0) -> list[Record]:
 
 
 def aligned(samples: int, seed: int = 0) -> list[Aligned]:
-    """The same sentences with their alignments; the places are those of the words tokeniser."""
+    """The same sentences with their alignments; the places are those of the words tokenizer."""
     chance = Random(seed)
     found: dict[str, Aligned] = {}
     while len(found) < samples:

@@ -1,6 +1,6 @@
-"""Tokenisers: text <-> token numbers, five kinds by name, a file each.
+"""Tokenizers: text <-> token numbers, five kinds by name, a file each.
 
-    words         what stands between spaces when the text came tokenised, else words, symbols and Chinese characters
+    words         what stands between spaces when the text came tokenized, else words, symbols and Chinese characters
     characters    code points
     bytes         UTF-8
     bpe           bytes that often stand together
@@ -18,29 +18,29 @@ from typing import Any
 
 from regard.data.tokenizers import settings
 from regard.data.tokenizers.token_offsets import Piece
-from regard.data.tokenizers.types import Tokeniser
+from regard.data.tokenizers.types import Tokenizer
 
-__all__ = ["KINDS", "Piece", "Tokeniser", "load", "train"]
+__all__ = ["KINDS", "Piece", "Tokenizer", "load", "train"]
 
 KINDS = ("words", "characters", "bytes", "bpe", "unigram")
 PRETRAINED = "pretrained"
 """One more, which is not trained here: it comes with a model from elsewhere."""
 
 
-def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokeniser:
-    """A tokeniser of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
+def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokenizer:
+    """A tokenizer of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
     if kind == PRETRAINED:
         raise ValueError(
             "pretrained tokens come with a model from elsewhere (`regard import`), and with train.init_from=RUN from its "
             f"run; to train tokens, name one of {', '.join(KINDS)}"
         )
-    trained: Tokeniser = _find(kind).train(texts, size, least)
+    trained: Tokenizer = _find(kind).train(texts, size, least)
     return trained
 
 
-def load(directory: Traversable, name: str) -> Tokeniser:
-    """Read what a tokeniser's `save` wrote."""
-    loaded: Tokeniser = _find(settings.read(directory, name)["tokens"]).load(directory, name)
+def load(directory: Traversable, name: str) -> Tokenizer:
+    """Read what a tokenizer's `save` wrote."""
+    loaded: Tokenizer = _find(settings.read(directory, name)["tokens"]).load(directory, name)
     return loaded
 
 
@@ -50,5 +50,5 @@ def _find(kind: str) -> Any:
     if kind not in KINDS:
         near = difflib.get_close_matches(kind, KINDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
-        raise ValueError(f"no tokeniser is called {kind!r}; {hint}")
+        raise ValueError(f"no tokenizer is called {kind!r}; {hint}")
     return getattr(import_module(f"regard.data.tokenizers.{kind}"), kind.capitalize())

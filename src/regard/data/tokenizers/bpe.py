@@ -76,7 +76,7 @@ class Bpe(Exact):
         try:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises nothing narrower
-            raise ValueError(f"{path} needs to be a tokeniser of the tokenizers library, and is not: {error}") from error
+            raise ValueError(f"{path} needs to be a tokenizer of the tokenizers library, and is not: {error}") from error
 
 
 def _parts(text: str) -> list[str]:

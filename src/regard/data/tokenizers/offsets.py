@@ -4,24 +4,24 @@ from collections.abc import Sequence
 
 from regard.data.special_tokens import BOS, EOS, PAD
 from regard.data.tokenizers.token_offsets import cover
-from regard.data.tokenizers.types import Tokeniser
+from regard.data.tokenizers.types import Tokenizer
 
 Span = tuple[int, int] | None
 SILENT = (PAD, BOS, EOS)
 
 
-def spans(tokeniser: Tokeniser, numbers: Sequence[int], text: str, table: Sequence[bytes] | None = None) -> list[Span]:
-    """What each token covers of `text`, which is `tokeniser.decode(numbers)`; None for one that covers nothing.
+def spans(tokenizer: Tokenizer, numbers: Sequence[int], text: str, table: Sequence[bytes] | None = None) -> list[Span]:
+    """What each token covers of `text`, which is `tokenizer.decode(numbers)`; None for one that covers nothing.
 
     Tokens that are bytes cover what their bytes make, a character in several tokens each of these. Any others cover what
-    the text has grown by when they are added, blanks aside. Whoever asks often keeps the tokeniser's `table`.
+    the text has grown by when they are added, blanks aside. Whoever asks often keeps the tokenizer's `table`.
     """
-    table = tokeniser.table if table is None else table
+    table = tokenizer.table if table is None else table
     parts = [table[number] for number in numbers if number not in SILENT]
     if b"".join(parts).decode("utf-8", "replace") == text:
         found = iter([(piece.start, piece.end) for piece in cover(parts)])
         return [None if number in SILENT else real(*next(found)) for number in numbers]
-    ends = [_common(tokeniser.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
+    ends = [_common(tokenizer.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
     grown = zip([0, *ends], ends, strict=False)
     return [None if number in SILENT else _trimmed(text, *each) for number, each in zip(numbers, grown, strict=True)]
 

@@ -91,7 +91,7 @@ def clings(left: str, right: str) -> bool:
     return right[0] in CLOSING or left[-1] in OPENING or _SHAPES[ord(right[0])] == "c" or _SHAPES[ord(left[-1])] == "c"
 
 
-def tokenised(texts: Iterable[str]) -> bool:
+def tokenized(texts: Iterable[str]) -> bool:
     """Whether somebody has put spaces around the punctuation already.
 
     True when punctuation stands alone somewhere, and for every 20 marks alone there is at most one at the end of a word

@@ -1,4 +1,4 @@
-"""The tokens of a model that came from elsewhere, with its own tokeniser or as numbers."""
+"""The tokens of a model that came from elsewhere, with its own tokenizer or as numbers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class Pretrained:
         table, path = settings.read(directory, name), directory / f"{name}.tokenizer.json"
         ids = table.get("ids")
         if not isinstance(ids, list) or len(ids) <= len(NAMES) or not all(type(each) is int and each >= 0 for each in ids):
-            raise ValueError(f"{directory / name}.json needs the ids of a pretrained tokeniser, numbers from 0 up")
+            raise ValueError(f"{directory / name}.json needs the ids of a pretrained tokenizer, numbers from 0 up")
         return cls(tuple(ids), read(path) if table.get("model") is True else None)
 
     def _typed(self, word: str) -> int:
@@ -126,14 +126,14 @@ class Pretrained:
 
 
 def read(path: Traversable) -> Any:
-    """The tokeniser in a file of the tokenizers library, which pads and cuts nothing."""
+    """The tokenizer in a file of the tokenizers library, which pads and cuts nothing."""
     from tokenizers import Tokenizer
 
     text = path.read_text(encoding="utf-8")
     try:
         model = Tokenizer.from_str(text)
     except Exception as error:  # the library raises nothing narrower
-        raise ValueError(f"{path} needs to be a tokeniser of the tokenizers library, and is not: {error}") from error
+        raise ValueError(f"{path} needs to be a tokenizer of the tokenizers library, and is not: {error}") from error
     model.no_padding()
     model.no_truncation()
     return model

@@ -1,4 +1,4 @@
-"""Settings: the small JSON file that says of what kind a saved tokeniser is."""
+"""Settings: the small JSON file that says of what kind a saved tokenizer is."""
 
 import json
 from importlib.resources.abc import Traversable
@@ -9,7 +9,7 @@ FORMAT = 1
 
 
 def write(directory: Path, name: str, kind: str, **more: Any) -> Path:
-    """Write the settings of a tokeniser; where they are."""
+    """Write the settings of a tokenizer; where they are."""
     path = directory / f"{name}.json"
     path.write_text(json.dumps({"format": FORMAT, "tokens": kind} | more, indent=2) + "\n", encoding="utf-8")
     return path
@@ -21,7 +21,7 @@ def read(directory: Traversable, name: str) -> dict[str, Any]:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} needs to be the settings of a tokeniser in JSON, and is not: {error}") from error
+        raise ValueError(f"{path} needs to be the settings of a tokenizer in JSON, and is not: {error}") from error
     if not isinstance(table, dict) or table.get("format") != FORMAT or not isinstance(table.get("tokens"), str):
-        raise ValueError(f"{path} needs to be the settings of a tokeniser, format {FORMAT}")
+        raise ValueError(f"{path} needs to be the settings of a tokenizer, format {FORMAT}")
     return table

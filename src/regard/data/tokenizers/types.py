@@ -1,4 +1,4 @@
-"""What every tokeniser promises."""
+"""What every tokenizer promises."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from regard.data.tokenizers.token_offsets import Piece
 
 
 @runtime_checkable
-class Tokeniser(Protocol):
+class Tokenizer(Protocol):
     """Text <-> token numbers. Beside these, each kind has the class methods `train(texts, size, least)` and `load`."""
 
     kind: ClassVar[str]

@@ -17,8 +17,8 @@ from regard.data.tokenizers.vocabulary import Vocabulary
 class Words(Listed):
     """Words, as the text itself separates them.
 
-    `whole`: the text came tokenised; a word is what stands between spaces, and one space joins them again. `train` decides
-    by the punctuation: in such a text it stands alone (spacing.tokenised has the rule).
+    `whole`: the text came tokenized; a word is what stands between spaces, and one space joins them again. `train` decides
+    by the punctuation: in such a text it stands alone (spacing.tokenized has the rule).
 
     Otherwise words are runs of letters and digits, and each symbol and each Chinese character is a token. A token carries a
     mark where its spacing is not the usual one (￭ joined, ▁ apart), so that the text comes back as it was:
@@ -33,7 +33,7 @@ class Words(Listed):
     @classmethod
     def train(cls, texts: Sequence[str], size: int, least: int = 1) -> "Words":
         """The most frequent words of the texts."""
-        raw = cls(Vocabulary(()), pretokenize.tokenised(texts))
+        raw = cls(Vocabulary(()), pretokenize.tokenized(texts))
         counts = Counter(token for text in texts for token in raw.tokens(text))
         return cls(Vocabulary.count(counts, size, least), raw.whole)
 

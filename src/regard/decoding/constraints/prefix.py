@@ -1,6 +1,6 @@
 """Prefix-constrained decoding: an answer that begins with a given text.
 
-The complete words of the text are tokenised as usual. The last word stays open, unless a space ends the text: any tokens
+The complete words of the text are tokenized as usual. The last word stays open, unless a space ends the text: any tokens
 that begin with it may write it, so that "Tom cha" goes on to "Tom chases" and, with subword tokens, the model segments the
 word as it likes best. Tokenizers segment unfinished words differently from whole ones, and a model that is forced to begin
 with such a segmentation writes nonsense.
@@ -15,7 +15,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, NAMES, UNK
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 from regard.data.tokenizers.byte_level import Exact
 from regard.data.tokenizers.token_offsets import clean
 from regard.data.tokenizers.vocab_based import Listed
@@ -37,12 +37,12 @@ class Prefix:
         return cls(tuple({token: place + 1} for place, token in enumerate(tokens)))
 
     @classmethod
-    def of(cls, text: str, tokeniser: Tokeniser) -> "Prefix":
+    def of(cls, text: str, tokenizer: Tokenizer) -> "Prefix":
         """Prefix of a text, in the tokens of a tokenizer."""
-        if isinstance(tokeniser, Exact):
-            return _build_byte_prefix(clean(text), tokeniser)
-        assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
-        return _build_token_prefix(text, tokeniser)
+        if isinstance(tokenizer, Exact):
+            return _build_byte_prefix(clean(text), tokenizer)
+        assert isinstance(tokenizer, Listed), "tokens are bytes, or listed"
+        return _build_token_prefix(text, tokenizer)
 
 
 def build_table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "states vocabulary"], dict[Prefix, int]]:
@@ -63,13 +63,13 @@ def build_table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "s
     return torch.stack(rows), firsts
 
 
-def _build_token_prefix(text: str, tokeniser: Listed) -> Prefix:
+def _build_token_prefix(text: str, tokenizer: Listed) -> Prefix:
     """Prefix of whole tokens, of which the last may be longer, except with character tokens."""
-    tokens = tokeniser.tokens(text)
-    numbers = tokeniser.vocabulary.numbers(tokens)
+    tokens = tokenizer.tokens(text)
+    numbers = tokenizer.vocabulary.numbers(tokens)
     ways = [[number] for number in numbers]
-    if tokens and isinstance(tokeniser, Words) and not text[-1].isspace():
-        known = enumerate(tokeniser.vocabulary.tokens, len(NAMES))
+    if tokens and isinstance(tokenizer, Words) and not text[-1].isspace():
+        known = enumerate(tokenizer.vocabulary.tokens, len(NAMES))
         ways[-1] = [number for number, token in known if token.startswith(tokens[-1])] or [UNK]
     for token, each in zip(tokens, ways, strict=True):
         if UNK in each:
@@ -79,13 +79,13 @@ def _build_token_prefix(text: str, tokeniser: Listed) -> Prefix:
     return Prefix(tuple(dict.fromkeys(each, place + 1) for place, each in enumerate(ways)))
 
 
-def _build_byte_prefix(text: str, tokeniser: Exact) -> Prefix:
+def _build_byte_prefix(text: str, tokenizer: Exact) -> Prefix:
     """Prefix of the tokens of the complete words, then any tokens that write the bytes of the last one."""
     last = re.search(r"\s+\S*\Z", text)
     start = last.start() if last else 0
-    forced, rest = tokeniser.encode(text[:start]), text[start:].encode()
+    forced, rest = tokenizer.encode(text[:start]), text[start:].encode()
     states: list[Mapping[int, int]] = [{token: place + 1} for place, token in enumerate(forced)]
-    pieces = [(number, piece) for number, piece in enumerate(tokeniser.table) if number >= len(NAMES) and piece]
+    pieces = [(number, piece) for number, piece in enumerate(tokenizer.table) if number >= len(NAMES) and piece]
     for place in range(len(rest)):
         ahead = rest[place:]
         states.append(

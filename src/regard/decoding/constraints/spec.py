@@ -94,8 +94,8 @@ def _is_text_list(given: Any) -> bool:
 
 
 def _build_prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:
-    assert spelling.tokeniser is not None, "words are read by a tokeniser"
-    return Prefix.of(target(text), spelling.tokeniser) if text else Prefix()
+    assert spelling.tokenizer is not None, "words are read by a tokenizer"
+    return Prefix.of(target(text), spelling.tokenizer) if text else Prefix()
 
 
 def _spell_required(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters:

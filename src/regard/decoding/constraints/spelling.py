@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.special_tokens import NAMES
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 from regard.data.tokenizers.byte_level import Exact
 from regard.data.tokenizers.pretokenize import bare
 from regard.data.tokenizers.token_offsets import clean
@@ -31,7 +31,7 @@ class Spelling:
 
     letters: Int[Tensor, "vocabulary longest"]
     size: int
-    tokeniser: Tokeniser | None = None
+    tokenizer: Tokenizer | None = None
 
     @classmethod
     def numbers(cls, vocabulary: int) -> "Spelling":
@@ -39,36 +39,36 @@ class Spelling:
         return cls(torch.arange(vocabulary)[:, None], vocabulary)
 
     @classmethod
-    def of(cls, tokeniser: Tokeniser) -> "Spelling":
+    def of(cls, tokenizer: Tokenizer) -> "Spelling":
         """Spelling of a tokenizer's tokens; each special token is a letter that no text contains."""
-        if isinstance(tokeniser, Exact):
-            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokeniser.table[len(NAMES) :]]
-            return cls(_pad_letters(spelt), 256 + len(NAMES), tokeniser)
-        index = _index_letters(tokeniser)
-        return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokeniser)]), len(index), tokeniser)
+        if isinstance(tokenizer, Exact):
+            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokenizer.table[len(NAMES) :]]
+            return cls(_pad_letters(spelt), 256 + len(NAMES), tokenizer)
+        index = _index_letters(tokenizer)
+        return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokenizer)]), len(index), tokenizer)
 
     def spell(self, text: str) -> Letters | None:
         """Spell a text in letters; None where no token writes one of them."""
-        if self.tokeniser is None:
+        if self.tokenizer is None:
             raise ValueError("a spelling of numbers has no texts; give the phrase as token numbers")
-        if isinstance(self.tokeniser, Exact):
+        if isinstance(self.tokenizer, Exact):
             return tuple(clean(text).encode())
-        assert isinstance(self.tokeniser, Listed), "tokens are bytes, or listed"
-        index, words = _index_letters(self.tokeniser), isinstance(self.tokeniser, Words) and not self.tokeniser.whole
-        found = [index.get(bare(token) if words else token) for token in self.tokeniser.tokens(text)]
+        assert isinstance(self.tokenizer, Listed), "tokens are bytes, or listed"
+        index, words = _index_letters(self.tokenizer), isinstance(self.tokenizer, Words) and not self.tokenizer.whole
+        found = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
         return None if None in found else tuple(each for each in found if each is not None)
 
 
-def _list_token_texts(tokeniser: Tokeniser) -> list[Hashable]:
+def _list_token_texts(tokenizer: Tokenizer) -> list[Hashable]:
     """Text of each token id of a vocabulary-based tokenizer; special tokens by their id."""
-    assert isinstance(tokeniser, Listed), "tokens are bytes, or listed"
-    tokens = tokeniser.vocabulary.tokens
-    words = isinstance(tokeniser, Words) and not tokeniser.whole
+    assert isinstance(tokenizer, Listed), "tokens are bytes, or listed"
+    tokens = tokenizer.vocabulary.tokens
+    words = isinstance(tokenizer, Words) and not tokenizer.whole
     return [*range(len(NAMES)), *(bare(token) if words else token for token in tokens)]
 
 
-def _index_letters(tokeniser: Tokeniser) -> dict[Hashable, int]:
-    return {written: number for number, written in enumerate(dict.fromkeys(_list_token_texts(tokeniser)))}
+def _index_letters(tokenizer: Tokenizer) -> dict[Hashable, int]:
+    return {written: number for number, written in enumerate(dict.fromkeys(_list_token_texts(tokenizer)))}
 
 
 def _pad_letters(spelt: Sequence[Sequence[int]]) -> Tensor:

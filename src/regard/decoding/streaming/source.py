@@ -1,4 +1,4 @@
-"""Streaming tokenisation of a source: yields tokens that no later text can change."""
+"""Streaming tokenization of a source: yields tokens that no later text can change."""
 
 import re
 from collections.abc import Iterable, Iterator

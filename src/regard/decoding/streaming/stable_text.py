@@ -1,4 +1,4 @@
-"""Streaming detokenisation: text that is never taken back."""
+"""Streaming detokenization: text that is never taken back."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ INCOMPLETE = "\ufffd"
 
 
 class StableText:
-    """Emitted part of an answer; `text` detokenises.
+    """Emitted part of an answer; `text` detokenizes.
 
     Trailing spaces and incomplete characters may still change: they wait for what follows.
     """

@@ -79,7 +79,7 @@ def differs(first: TextCodec | ImageTextCodec, other: TextCodec | ImageTextCodec
     return None
 
 
-def saved(tokeniser: object) -> dict[str, bytes]:
-    """All that a tokeniser knows, as it writes it down."""
+def saved(tokenizer: object) -> dict[str, bytes]:
+    """All that a tokenizer knows, as it writes it down."""
     with tempfile.TemporaryDirectory() as folder:
-        return {path.name: path.read_bytes() for path in tokeniser.save(Path(folder), "side")}  # type: ignore[attr-defined]
+        return {path.name: path.read_bytes() for path in tokenizer.save(Path(folder), "side")}  # type: ignore[attr-defined]

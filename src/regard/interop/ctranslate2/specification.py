@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.alignment.heads import Head
 from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 from regard.errors import RefusedError
 from regard.inference.sequence_predictor import Trained
 from regard.interop.compat import halves, misfit, refuse_unfinite
@@ -115,10 +115,10 @@ def decode(spec: Any, decoder: Decoder, most: int, aligned: tuple[int, int | Non
     spec.projection.bias = output.bias.detach().clone()
 
 
-def spellings(tokeniser: Tokeniser) -> list[str]:
+def spellings(tokenizer: Tokenizer) -> list[str]:
     """A different text for each number: its spelling, with ▁ for a space, or its number where that is taken or no text."""
     found = dict.fromkeys(NAMES)
-    for number, spelling in enumerate(tokeniser.table[len(NAMES) :], len(NAMES)):
+    for number, spelling in enumerate(tokenizer.table[len(NAMES) :], len(NAMES)):
         text = spelling.decode("utf-8", "replace").replace(" ", "▁")
         usable = text and "\ufffd" not in text and text.isprintable() and text not in found
         found[text if usable else f"<number {number}>"] = None

@@ -4,12 +4,12 @@ import torch
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, EOS, PAD
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 from regard.data.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 
 
-def owners(tokens: Tokeniser, embeddings: Tensor) -> list[int]:
+def owners(tokens: Tokenizer, embeddings: Tensor) -> list[int]:
     """The number whose row each id gets: ours are their ids, unless the tokens came from elsewhere and go back there."""
     if not isinstance(tokens, Pretrained):
         return list(range(tokens.size))
@@ -22,7 +22,7 @@ def owners(tokens: Tokeniser, embeddings: Tensor) -> list[int]:
     return [tokens.numbers[each] for each in range(max(tokens.ids) + 1)]
 
 
-def special(tokens: Tokeniser) -> dict[str, int]:
+def special(tokens: Tokenizer) -> dict[str, int]:
     """The ids of padding, beginning and end."""
     ids = tokens.ids if isinstance(tokens, Pretrained) else range(tokens.size)
     return {"pad": ids[PAD], "start": ids[BOS], "end": ids[EOS]}

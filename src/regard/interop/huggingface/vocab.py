@@ -31,7 +31,7 @@ def copies(tokens: Pretrained) -> list[int]:
 
 
 def number_of(tokens: Pretrained, name: str) -> int:
-    """Our number of a token by its name, or by its id where there is no tokeniser."""
+    """Our number of a token by its name, or by its id where there is no tokenizer."""
     known = int(name) if name.isascii() and name.isdecimal() else None
     each = known if tokens.model is None else tokens.model.token_to_id(name)
     if each not in tokens.numbers or tokens.numbers[each] in SPECIAL:
@@ -63,7 +63,7 @@ def tokens_of(settings: Any, folder: Path) -> Pretrained:
 
 
 def unknown_id(model: Any) -> int | None:
-    """The id of what a tokeniser does not know."""
+    """The id of what a tokenizer does not know."""
     table = json.loads(model.to_str())["model"]
     if isinstance(table.get("unk_id"), int):
         return int(table["unk_id"])

@@ -85,10 +85,10 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
         config=config,
         task=name,
-        notes=report.notes(),
-        better=config.train.monitor,
-        upwards=config.train.monitor not in LOWER_IS_BETTER,
-        beside=samples(validation.drawn or []),
+        data_report=report.notes(),
+        monitor=config.train.monitor,
+        higher_is_better=config.train.monitor not in LOWER_IS_BETTER,
+        extra_files=samples(validation.drawn or []),
     ), report
 
 

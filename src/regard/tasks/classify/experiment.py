@@ -139,7 +139,7 @@ class Costs:
 
     codec: LabelCodec
     config: ClassifyConfig
-    repeats: bool = True
+    capturable: bool = True
 
     def __call__(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"

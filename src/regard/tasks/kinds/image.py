@@ -56,10 +56,10 @@ def assemble(
         evaluate=Judge(name, config, codec, valid),
         config=config,
         task=name,
-        notes=report.notes(),
-        better=config.train.monitor,
-        upwards=config.train.monitor not in LOWER_IS_BETTER,
-        beside=beside,
+        data_report=report.notes(),
+        monitor=config.train.monitor,
+        higher_is_better=config.train.monitor not in LOWER_IS_BETTER,
+        extra_files=beside,
     ), report
 
 

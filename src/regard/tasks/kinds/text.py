@@ -84,9 +84,9 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
         config=config,
         task=name,
-        notes=report.notes(),
-        better=config.train.monitor,
-        upwards=config.train.monitor not in LOWER_IS_BETTER,
+        data_report=report.notes(),
+        monitor=config.train.monitor,
+        higher_is_better=config.train.monitor not in LOWER_IS_BETTER,
     ), report
 
 

@@ -20,7 +20,7 @@ from regard.data.image.unknown_label import refuse
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report
-from regard.data.tokenizers import Piece, Tokeniser
+from regard.data.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import Shared, grouped
 from regard.tasks.vqa.data import Inquiry, places
 
@@ -32,7 +32,7 @@ KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "max_question_leng
 
 @dataclass(frozen=True)
 class AskedCodec(ImageCodec):
-    """How pictures are read, a tokeniser for questions, and all answers. `max_question_length` counts EOS."""
+    """How pictures are read, a tokenizer for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
     settings: ClassVar[tuple[str, ...]] = (
@@ -46,7 +46,7 @@ class AskedCodec(ImageCodec):
     )
     """The settings of data that make it."""
 
-    question: Tokeniser
+    question: Tokenizer
     answers: tuple[str, ...]
     lowercase: bool = True
     max_question_length: int = 64
@@ -54,7 +54,7 @@ class AskedCodec(ImageCodec):
 
     @classmethod
     def fit(cls, records: Sequence[Inquiry], data: VqaData, stride: int) -> "AskedCodec":
-        """Train the tokeniser on the questions of the records; the answers are all of theirs, in alphabetical order."""
+        """Train the tokenizer on the questions of the records; the answers are all of theirs, in alphabetical order."""
         if data.max_question_length < 2:
             raise ValueError("max_question_length needs at least 2: a token and the end")
         answers = sorted({record.target.strip() for record in records if record.target is not None})
@@ -134,11 +134,11 @@ class AskedCodec(ImageCodec):
         return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
 
     def prepare(self, text: str) -> str:
-        """The text that is tokenised: in lower case, when the codec asks for that."""
+        """The text that is tokenized: in lower case, when the codec asks for that."""
         return text.lower() if self.lowercase else text
 
     def save(self, directory: Path) -> list[Path]:
-        """Write it into a directory, as JSON and the tokeniser's own files; the files written."""
+        """Write it into a directory, as JSON and the tokenizer's own files; the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         settings = {"format": FORMAT, "reads": KIND, **self.saved(), **{name: getattr(self, name) for name in KINDS}}
         path = directory / SETTINGS

@@ -11,7 +11,7 @@ from regard.data.image.codec import ImageTextCodec
 from regard.data.image.types import ImageExample
 from regard.data.special_tokens import BOS, NAMES
 from regard.data.text.codec import Example, TextCodec
-from regard.data.tokenizers import Tokeniser
+from regard.data.tokenizers import Tokenizer
 from regard.data.tokenizers.offsets import SILENT, Span, real, spans
 from regard.viewer.record.image_axis import shown
 from regard.viewer.record.language import guess
@@ -20,9 +20,9 @@ from regard.viewer.record.language import guess
 class Spelling:
     """One side of a codec, whose table of tokens is made once."""
 
-    def __init__(self, tokeniser: Tokeniser):
-        self.tokeniser = tokeniser
-        self.table = self.tokeniser.table
+    def __init__(self, tokenizer: Tokenizer):
+        self.tokenizer = tokenizer
+        self.table = self.tokenizer.table
 
     def name(self, number: int) -> str:
         """What a token is called; bytes that are a part of a character only are told as numbers."""
@@ -32,7 +32,7 @@ class Spelling:
 
     def shown(self, number: int) -> str:
         """What a token by itself is shown as: its text, or its name where that is no whole character."""
-        [text] = self.tokeniser.shown([number])
+        [text] = self.tokenizer.shown([number])
         return self.name(number) if "\ufffd" in text or not text else text
 
     def axis(self, numbers: Sequence[int], text: str, covered: Sequence[Span]) -> Text:
@@ -42,7 +42,7 @@ class Spelling:
 
     def spans(self, numbers: Sequence[int], text: str) -> list[Span]:
         """What each token covers of the text that all of them make; None for one that covers nothing."""
-        return spans(self.tokeniser, numbers, text, self.table)
+        return spans(self.tokenizer, numbers, text, self.table)
 
 
 class Words:
@@ -63,7 +63,7 @@ class Words:
 
     def answered(self, numbers: Sequence[int]) -> Text:
         """The tokens of an answer, and what they cover of the text that it is."""
-        text = self.target.tokeniser.decode(numbers)
+        text = self.target.tokenizer.decode(numbers)
         return self.target.axis(numbers, text, self.target.spans(numbers, text))
 
 
