@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import Data, DetectData
+from regard.config import Data
 from regard.data.lines import LIMIT, Bounds, bounds, lines
 from regard.errors import DataError
+from regard.tasks.detect.config import DetectData
 
 
 def written(folder, data: bytes, name: str = "a.tsv") -> str:

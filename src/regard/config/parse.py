@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
-from regard.config.settings import BOUNDS, MOST
+from regard.config.settings import BOUNDS, MAX_INTEGER
 from regard.errors import ConfigError
 from regard.inputs import open_stream
 
@@ -145,7 +145,7 @@ def bounded(config: Any) -> None:
             raise ConfigError(
                 f"{path} needs to be {'above 0' if name == 'learning_rate' else f'{least} or more'}, got {quoted(value)}"
             )
-        if isinstance(value, int) and value > (most := BOUNDS.get(name, MOST)):
+        if isinstance(value, int) and value > (most := BOUNDS.get(name, MAX_INTEGER)):
             raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")

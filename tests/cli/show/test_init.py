@@ -39,5 +39,5 @@ def test_a_task_is_shown_with_every_setting_it_has():
     assert done.returncode == 0, done.stderr
     assert "train.max_minutes = -" in done.stdout
     assert "train.learning_rate = 0.003" in done.stdout
-    told = "    search.mbr_from = beam   (beam, sample)\n        Where these candidates come from: the best of a beam search, or samples."
+    told = "    search.mbr_from = beam   (beam, sample)\n        Source of these candidates: the best of a beam search, or samples."
     assert told in done.stdout

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import regard
 from regard import manifest, tasks
 from regard.cli import app
-from regard.config import ClassifyData, ClassifyModel, Train
+from regard.config import Train
 from regard.errors import RefusedError
 from regard.inference.ensemble.build import ensemble
 from regard.interop import require
@@ -19,6 +19,7 @@ from regard.interop.onnx import write as writing
 from regard.interop.onnx.sessions import ENCODER
 from regard.interop.onnx.write import files, graphs
 from regard.tasks.classify import task
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.training.loop import train
 from regard.training.run_directory import MODEL, STEP
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.config import ClassifyData
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
 from regard.tasks.classify.codec import LabelCodec, split
+from regard.tasks.classify.config import ClassifyData
 
 DATA = ClassifyData(height=8, width=8)
 

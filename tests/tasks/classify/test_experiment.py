@@ -6,13 +6,14 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, ClassifyData, ClassifyModel, Train, read
+from regard.config import AttentionPart, Train, read
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.classify import experiment as classifying
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
 from regard.tasks.classify.loss import glimpses

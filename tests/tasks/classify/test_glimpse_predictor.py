@@ -3,10 +3,10 @@ from dataclasses import replace
 import torch
 from torch.testing import assert_close
 
-from regard.config import ClassifyData, ClassifyModel
 from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.glimpse_predictor import Glimpser, asides, coarser
 from regard.tasks.classify.loss import averaged

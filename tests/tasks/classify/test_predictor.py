@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.config import AttentionPart, ClassifyData, ClassifyModel
+from regard.config import AttentionPart
 from regard.data.image.synthetic.boxes import Boxed
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.data.image.synthetic.shapes import SHAPES
@@ -12,6 +12,7 @@ from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked, Classifier, labelled, wanted
 from regard.tasks.classify.synthetic import Drawn

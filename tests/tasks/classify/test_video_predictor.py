@@ -1,13 +1,13 @@
 import torch
 from torch.testing import assert_close
 
-from regard.config import ClassifyData, ClassifyModel
 from regard.data.image.synthetic.motion import Clip
 from regard.data.image.synthetic.scene import Thing
 from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked
 from regard.tasks.classify.synthetic import Moving

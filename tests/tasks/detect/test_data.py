@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from regard.config import DetectData
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
+from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, located, mend, read
 
 PICTURE = torch.zeros(3, 50, 100)

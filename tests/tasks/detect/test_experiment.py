@@ -5,7 +5,7 @@ import torch
 
 from regard import tasks
 from regard.attention.score.additive import Additive
-from regard.config import DetectData, read
+from regard.config import read
 from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
@@ -13,6 +13,7 @@ from regard.data.table import DataError
 from regard.errors import ConfigError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
+from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.experiment import enough, outline, samples
 from regard.tasks.detect.predictor import Detector
 from regard.tasks.detect.task import Config, draw

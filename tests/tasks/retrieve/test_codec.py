@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from regard.config import RetrieveData
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.special_tokens import EOS
 from regard.data.table import DataError
 from regard.tasks.retrieve.codec import PairCodec, pairs
+from regard.tasks.retrieve.config import RetrieveData
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, RetrieveData, RetrieveDropout, RetrieveModel, Train
+from regard.config import AttentionPart, Train
 from regard.data.batch import pad
 from regard.data.image.writing import png
 from regard.data.table import DataError
 from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
+from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
 from regard.tasks.retrieve.experiment import Known, thinned
 from regard.tasks.retrieve.task import Config
 from regard.training.loop import train

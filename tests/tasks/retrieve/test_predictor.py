@@ -5,7 +5,7 @@ import torch
 
 import regard
 from regard import tasks
-from regard.config import RetrieveData, RetrieveModel, Train
+from regard.config import Train
 from regard.data import table
 from regard.data.axis import Image, Text
 from regard.data.image.writing import png
@@ -13,6 +13,7 @@ from regard.data.records import Record
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
+from regard.tasks.retrieve.config import RetrieveData, RetrieveModel
 from regard.tasks.retrieve.index import Index
 from regard.tasks.retrieve.predictor import SAMPLES
 from regard.tasks.retrieve.task import Config

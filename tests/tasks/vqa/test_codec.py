@@ -3,13 +3,13 @@ import json
 import pytest
 import torch
 
-from regard.config import VqaData
 from regard.data.image.synthetic.questions import draw
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.errors import DataError
 from regard.tasks.vqa.codec import AskedCodec
+from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.data import Inquiry
 from regard.tasks.vqa.synthetic import Drawn
 

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from regard.config import VqaData
 from regard.data.records import Record
 from regard.errors import ConfigError, DataError
+from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.data import Inquiry, places, read, typed
 
 

@@ -7,11 +7,12 @@ from PIL import Image
 
 import regard
 from regard import tasks
-from regard.config import AttentionPart, Train, VqaData, VqaModel
+from regard.config import AttentionPart, Train
 from regard.data.image.writing import png
 from regard.errors import ConfigError, DataError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
+from regard.tasks.vqa.config import VqaData, VqaModel
 from regard.tasks.vqa.experiment import draw
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train

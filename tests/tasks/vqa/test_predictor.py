@@ -6,12 +6,13 @@ from torch.testing import assert_close
 
 import regard
 from regard import tasks
-from regard.config import Train, VqaModel
+from regard.config import Train
 from regard.data.axis import Image, Text
 from regard.data.image.synthetic.questions import Asked, Question
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
 from regard.models.readout import Answer
+from regard.tasks.vqa.config import VqaModel
 from regard.tasks.vqa.predictor import hit, last
 from regard.tasks.vqa.synthetic import Drawn
 from regard.tasks.vqa.task import Config

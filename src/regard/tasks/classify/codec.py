@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import ClassifyData, quoted
+from regard.config import quoted
 from regard.data.image import clips
 from regard.data.image.clips import Folder
 from regard.data.image.preprocess import ImageCodec, checked, usual
@@ -19,6 +19,7 @@ from regard.data.image.unknown_label import refuse
 from regard.data.records import Record
 from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, Report
+from regard.tasks.classify.config import ClassifyData
 
 FORMAT = 1
 KIND = "labelled pictures"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Tensor, nn
 
 from regard.alignment.heads import Head
-from regard.config import ClassifyData, ClassifyModel, ImageDropout
+from regard.config import ImageDropout
 from regard.data import table
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
@@ -27,6 +27,7 @@ from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
 from regard.tasks.classify.loss import glimpses

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from regard.config import ClassifyData, ClassifyModel, Train
+from regard.config import Train
 from regard.data.image.synthetic import boxes
 from regard.data.image.synthetic.boxes import Boxed
 from regard.data.records import Record
+from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import ClassifyConfig
 from regard.tasks.classify.synthetic import RADII
 

@@ -11,13 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.config import DetectData
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present, size
 from regard.data.image.types import ImageExample
 from regard.data.image.unknown_label import refuse
 from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, Report
+from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, Box, located
 from regard.tasks.detect.synthetic import Drawn
 

@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.config import DetectData
 from regard.data.image.cache import readable
 from regard.data.image.reading import place, size
 from regard.data.lines import bounds
 from regard.data.records import Record
 from regard.data.table import AND, DataError, rows, text, value
+from regard.tasks.detect.config import DetectData
 
 Box = tuple[float, float, float, float]
 ENDINGS = (".jsonl", ".json", ".ndjson")

@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from regard.alignment.heads import Head
-from regard.config import DetectData, DetectModel, ImageDropout
+from regard.config import ImageDropout
 from regard.data.image.reading import present
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.image.writing import png
@@ -24,6 +24,7 @@ from regard.models.detections import add_noise
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.detect import data as annotations
 from regard.tasks.detect.codec import ObjectCodec
+from regard.tasks.detect.config import DetectData, DetectModel
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detector as Network

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from regard.config import DetectData, DetectModel, ImageDropout, Train
+from regard.config import ImageDropout, Train
 from regard.data.image.synthetic import boxes
+from regard.tasks.detect.config import DetectData, DetectModel
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.experiment import DetectConfig
 from regard.tasks.detect.synthetic import Drawn

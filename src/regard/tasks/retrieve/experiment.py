@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.alignment.heads import Head
 from regard.attention.types import Encoded
-from regard.config import Model, RetrieveData, RetrieveDropout, RetrieveModel
+from regard.config import Model
 from regard.data import table
 from regard.data.batch import Padded
 from regard.data.image.reading import present
@@ -37,6 +37,7 @@ from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
 from regard.tasks.kinds.types import Task, TaskConfig
 from regard.tasks.retrieve.codec import PairCodec, pairs
+from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
 from regard.tasks.retrieve.loss import contrastive, reranking
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.predictor import FIGURES, SAMPLES, Retriever

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from regard.config import RetrieveData, RetrieveDropout, RetrieveModel, Train
+from regard.config import Train
 from regard.data.image.synthetic import captions
 from regard.data.image.synthetic.captions import Captioned
 from regard.data.records import Record
 from regard.tasks.caption.task import SHAPES, SIZES
+from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
 from regard.tasks.retrieve.experiment import RetrieveConfig
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import VqaData, quoted
+from regard.config import quoted
 from regard.data import tokenizers
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
@@ -22,6 +22,7 @@ from regard.data.table import DataError
 from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import Shared, grouped
+from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.data import Inquiry, places
 
 FORMAT = 1

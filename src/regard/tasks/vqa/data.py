@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.config import VqaData, quoted
+from regard.config import quoted
 from regard.data import table
 from regard.data.lines import bounds
 from regard.data.records import Record, numbered
 from regard.errors import ConfigError, DataError
 from regard.inputs import is_pipe
+from regard.tasks.vqa.config import VqaData
 
 
 @dataclass(frozen=True)

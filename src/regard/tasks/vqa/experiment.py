@@ -11,7 +11,7 @@ from torch import nn
 
 from regard import registry
 from regard.alignment.heads import Head
-from regard.config import ImageDropout, VqaData, VqaModel
+from regard.config import ImageDropout
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import ImageBatch
@@ -32,6 +32,7 @@ from regard.tasks.kinds.tables import Tables, pictures, tables
 from regard.tasks.kinds.types import Task, TaskConfig
 from regard.tasks.vqa import data as inquiry
 from regard.tasks.vqa.codec import AskedCodec
+from regard.tasks.vqa.config import VqaData, VqaModel
 from regard.tasks.vqa.data import Inquiry, places
 from regard.tasks.vqa.model import Stacked
 from regard.tasks.vqa.predictor import LOOKS, Answerer

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from regard.config import ImageDropout, Train, VqaData, VqaModel
+from regard.config import ImageDropout, Train
 from regard.data.image.synthetic import questions
 from regard.data.image.synthetic.questions import Asked
+from regard.tasks.vqa.config import VqaData, VqaModel
 from regard.tasks.vqa.data import Inquiry
 from regard.tasks.vqa.experiment import AskConfig
 
