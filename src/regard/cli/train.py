@@ -11,7 +11,7 @@ from regard.cli import Command, app
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.data.text.codec import Report
+    from regard.data.codec import Report
     from regard.training.experiment import Experiment
 
 ANY = {"allow_extra_args": True, "ignore_unknown_options": True}

@@ -13,7 +13,7 @@ from typing import Any, cast
 from torch import nn
 
 from regard import registry
-from regard.data.text.codec import Report
+from regard.data.codec import Report
 from regard.tasks.kinds.text import TextConfig
 from regard.tasks.kinds.types import Figures, Task, TaskConfig, Writes, family
 from regard.training.experiment import Experiment

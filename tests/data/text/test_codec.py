@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import Data
+from regard.data.codec import Report
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
-from regard.data.split import HeldOut
 from regard.data.table import DataError, Record
-from regard.data.text.codec import Example, Report, TextCodec
+from regard.data.text.codec import Example, TextCodec
 from regard.data.tokenizers import KINDS
 
 RECORDS = [
@@ -144,22 +144,6 @@ def test_the_share_of_unknown_tokens_is_reported():
     report = fit().encode_all([Record("Tom eats Jerry", "汤姆", "x:1")]).report
     assert report.unknown == pytest.approx(1 / 5)
     assert fit().encode_all([]).report == Report(0, 0, 0, 0, 0, 0.0)
-
-
-def test_a_report_reads_as_a_sentence():
-    assert (
-        str(Report(1200, 1000, 0, 0, 200, 0.0125))
-        == "1,000 of 1,200 records, 200 dropped as too long, 1.25% of the tokens unknown"
-    )
-    assert str(Report(3, 3, 1, 2, 0, 0.0)) == "3 of 3 records, 1 sources and 2 targets cut"
-
-
-def test_a_report_says_in_the_log_what_was_held_out():
-    report = Report(3, 3, 0, 0, 0, 0.0)
-    plain = {"read": 3, "kept": 3, "cut_sources": 0, "cut_targets": 0, "dropped": 0, "unknown": 0.0}
-    assert report.notes() == plain
-    held_out = {"held": 1, "lines": 4, "table": "a.tsv", "by": "source"}
-    assert report._replace(held_out=HeldOut(**held_out)).notes() == {**plain, "held_out": held_out}
 
 
 def test_decoding_stops_at_the_first_end_and_skips_the_rest():

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from regard.data.codec import SETTINGS
 from regard.data.image.synthetic.boxes import draw
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.text.codec import SETTINGS
 from regard.tasks.detect.codec import ObjectCodec
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard import tasks
+from regard.data.codec import Report
 from regard.data.image.types import ImageExample
-from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.kinds.image import Judge, assemble, checked, plain

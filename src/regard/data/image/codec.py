@@ -11,13 +11,14 @@ from torch import Tensor
 
 from regard.config import ImageTextData
 from regard.data import tokenizers
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
-from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report, until_end
+from regard.data.text.codec import until_end
 from regard.data.tokenizers import Tokenizer
 
 FORMAT = 1

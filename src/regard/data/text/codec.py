@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from regard.config import Data
 from regard.data import tokenizers
 from regard.data.batch import Padded, pad
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.special_tokens import EOS, NAMES, UNK
-from regard.data.split import HeldOut
 from regard.data.table import DataError, Record
 from regard.data.tokenizers import Piece, Tokenizer
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from regard.data.loader import Loader
 
 FORMAT = 1
-SETTINGS = "codec.json"
-
-OverLong = Literal["truncate", "drop"]
 
 
 class Example(NamedTuple):
@@ -30,42 +27,6 @@ class Example(NamedTuple):
     source: list[int]
     target: list[int] | None
     record: Record
-
-
-class Report(NamedTuple):
-    """What became of many records: how many were read and kept, cut or dropped for their length, and how much is unknown."""
-
-    read: int
-    kept: int
-    cut_sources: int
-    cut_targets: int
-    dropped: int
-    unknown: float
-    """The share of UNK among the tokens that were kept, EOS aside."""
-    held_out: HeldOut | None = None
-    """What of their table was held out, and is not among them."""
-
-    def notes(self) -> dict[str, Any]:
-        """All of it, for a log."""
-        found = self._asdict()
-        held_out = found.pop("held_out")
-        return found if held_out is None else found | {"held_out": held_out._asdict()}
-
-    def __str__(self) -> str:
-        parts = [f"{self.kept:,} of {self.read:,} records"]
-        parts += [f"{self.dropped:,} dropped as too long"] * (self.dropped > 0)
-        parts += [f"{self.cut_sources:,} sources and {self.cut_targets:,} targets cut"] * (
-            self.cut_sources + self.cut_targets > 0
-        )
-        parts += [f"{self.unknown:.2%} of the tokens unknown"] * (self.unknown > 0)
-        return ", ".join(parts)
-
-
-class Corpus(NamedTuple):
-    """Examples, of a text or of a picture, and the report on how they were made."""
-
-    examples: list[Any]
-    report: Report
 
 
 @dataclass(frozen=True)

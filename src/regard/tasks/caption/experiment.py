@@ -12,6 +12,7 @@ import torch
 from regard.alignment.heads import Head
 from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
+from regard.data.codec import Report
 from regard.data.image.augmentation import named
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.reading import present
@@ -22,7 +23,6 @@ from regard.data.image.writing import png
 from regard.data.lines import bounds
 from regard.data.split import HeldOut
 from regard.data.table import Record
-from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement

@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
+from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
 from regard.data.image import clips
 from regard.data.image.clips import Folder
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import ImageExample
-from regard.data.image.unknown_label import refuse
 from regard.data.records import Record
 from regard.data.table import DataError
-from regard.data.text.codec import SETTINGS, Corpus, Report
 from regard.tasks.classify.config import ClassifyData
 
 FORMAT = 1
@@ -103,7 +102,7 @@ class LabelCodec(ImageCodec):
             for label in split(record.target or "", self.several)
             if record.target is not None and label not in numbers
         ]
-        refuse(strange, "labels", self.labels)
+        refuse_unknown_labels(strange, "labels", self.labels)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data import table
+from regard.data.codec import Report
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import ImageBatch
@@ -20,7 +21,6 @@ from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.data.split import HeldOut
-from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress

@@ -11,12 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present, size
 from regard.data.image.types import ImageExample
-from regard.data.image.unknown_label import refuse
 from regard.data.table import DataError
-from regard.data.text.codec import SETTINGS, Corpus, Report
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, Box, located
 from regard.tasks.detect.synthetic import Drawn
@@ -74,7 +73,7 @@ class ObjectCodec(ImageCodec):
         """The numbers of the labels."""
         numbers = {label: number for number, label in enumerate(self.labels)}
         strange = [f"{each.record.where} {one!r}" for each in given for one in each.labels or () if one not in numbers]
-        refuse(strange, "labels", self.labels)
+        refuse_unknown_labels(strange, "labels", self.labels)
         return [None if each.labels is None else [numbers[one] for one in each.labels] for each in given]
 
     def extent(self, example: ImageExample) -> tuple[int, int]:

@@ -12,11 +12,11 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.config import ImageDropout
+from regard.data.codec import Report
 from regard.data.image.reading import present
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
-from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import build_attention

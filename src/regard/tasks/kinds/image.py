@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from regard.alignment.heads import Head
+from regard.data.codec import Report
 from regard.data.image.augmentation import named
 from regard.data.image.types import ImageExample
 from regard.data.modality import AnyBatch
-from regard.data.text.codec import Report
 from regard.errors import ConfigError, DataError
 from regard.inference.forward_predictor import Kept, Seeing
 from regard.inference.init_from import Start

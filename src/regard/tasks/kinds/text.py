@@ -12,12 +12,13 @@ import torch
 from regard.alignment.heads import Head
 from regard.config import Data, Model
 from regard.data import table
+from regard.data.codec import Report
 from regard.data.lines import bounds
 from regard.data.loader import Loader
 from regard.data.packing import Packed
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
-from regard.data.text.codec import Example, Report, TextCodec
+from regard.data.text.codec import Example, TextCodec
 from regard.errors import DataError
 from regard.losses.guided_alignment import attach_links
 from regard.losses.teacher_forcing import TeacherForcing

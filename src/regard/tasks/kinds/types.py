@@ -16,7 +16,7 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
-from regard.data.text.codec import Report
+from regard.data.codec import Report
 from regard.metrics.text import Bucket, Measurement
 from regard.training.experiment import Experiment
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from regard.data.codec import Corpus, OverLong
 from regard.data.image.codec import Drawn, ImageTextCodec
 from regard.data.image.reading import place
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
-from regard.data.text.codec import Corpus, OverLong
 
 
 @dataclass(frozen=True)

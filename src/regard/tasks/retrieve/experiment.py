@@ -16,6 +16,7 @@ from regard.attention.types import Encoded
 from regard.config import Model
 from regard.data import table
 from regard.data.batch import Padded
+from regard.data.codec import Report
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
@@ -24,7 +25,6 @@ from regard.data.image.writing import png
 from regard.data.lines import bounds
 from regard.data.modality import AnyBatch
 from regard.data.records import Record
-from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import AttentionFactory, build_attention

@@ -11,15 +11,14 @@ from torch import Tensor
 
 from regard.config import quoted
 from regard.data import tokenizers
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
 from regard.data.image.types import ImageExample
-from regard.data.image.unknown_label import refuse
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
-from regard.data.text.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import Shared, grouped
 from regard.tasks.vqa.config import VqaData
@@ -165,7 +164,7 @@ class AskedCodec(ImageCodec):
             for each in records
             if each.target is not None and each.target.strip() not in numbers
         ]
-        refuse(strange, "answers", self.answers)
+        refuse_unknown_labels(strange, "answers", self.answers)
 
 
 def unknown(examples: Sequence[ImageExample]) -> float:

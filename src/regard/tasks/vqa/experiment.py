@@ -12,12 +12,12 @@ from torch import nn
 from regard import registry
 from regard.alignment.heads import Head
 from regard.config import ImageDropout
+from regard.data.codec import Report
 from regard.data.image.reading import present
 from regard.data.image.synthetic.questions import Asked
 from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
-from regard.data.text.codec import Report
 from regard.errors import ConfigError
 from regard.losses.classification import single_label_loss
 from regard.losses.types import Loss, Progress

@@ -1,0 +1,61 @@
+"""Parts that codecs of all modalities share: the report on encoded records, and the refusal of unknown labels."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from regard.data.split import HeldOut
+from regard.errors import DataError
+
+SETTINGS = "codec.json"
+"""File of a run directory with the settings of its codec."""
+LISTED_PLACES, LISTED_NAMES = 5, 20
+"""Unknown labels, and known ones, that an error lists at most."""
+
+OverLong = Literal["truncate", "drop"]
+
+
+class Report(NamedTuple):
+    """Counts of records that were read, kept, cut or dropped for their length, and the share of unknown tokens."""
+
+    read: int
+    kept: int
+    cut_sources: int
+    cut_targets: int
+    dropped: int
+    unknown: float
+    """Share of UNK among the tokens that were kept, EOS aside."""
+    held_out: HeldOut | None = None
+    """Lines of the same table that validate and are not among these."""
+
+    def notes(self) -> dict[str, Any]:
+        """All fields, for a log."""
+        fields = self._asdict()
+        held_out = fields.pop("held_out")
+        return fields if held_out is None else fields | {"held_out": held_out._asdict()}
+
+    def __str__(self) -> str:
+        parts = [f"{self.kept:,} of {self.read:,} records"]
+        parts += [f"{self.dropped:,} dropped as too long"] * (self.dropped > 0)
+        parts += [f"{self.cut_sources:,} sources and {self.cut_targets:,} targets cut"] * (
+            self.cut_sources + self.cut_targets > 0
+        )
+        parts += [f"{self.unknown:.2%} of the tokens unknown"] * (self.unknown > 0)
+        return ", ".join(parts)
+
+
+class Corpus(NamedTuple):
+    """Examples of any modality, and the report on how they were encoded."""
+
+    examples: list[Any]
+    report: Report
+
+
+def refuse_unknown_labels(unknown: Sequence[str], name: str, known: Sequence[str]) -> None:
+    """Raise unless `unknown` is empty: it lists labels with their places; `name` is what an error calls labels."""
+    if not unknown:
+        return
+    more = f" and {len(unknown) - LISTED_PLACES:,} more" * (len(unknown) > LISTED_PLACES)
+    raise DataError(
+        f"{len(unknown):,} {name} were not there to be learned: {', '.join(unknown[:LISTED_PLACES])}{more}; there are "
+        f"{', '.join(known[:LISTED_NAMES])}{' ...' * (len(known) > LISTED_NAMES)}"
+    )
