@@ -1,32 +1,54 @@
-"""Regard: attention in three visible stages, score -> normalise -> combine."""
+"""Regard: attention in three visible stages, score -> normalise -> combine.
+
+    from regard.attention import Additive, Attention, Causal, MultiHead, Sparsemax, attend
+
+    model = regard.load("runs/demo")                    open a trained model: a run directory, an ensemble or an export
+    predictions = model.predict(["Tom chases Jerry"])   its answers; also stream, trace and evaluate
+    with regard.record(module) as recorder:             record every attention of a PyTorch model while it runs
+        module(source, target)
+    regard.view(recorder.trace())                       show a trace, in a notebook or in the browser
+    regard.find("additive")                             class of a stage or mechanism by name
+
+The command `regard` lists, trains, evaluates and exports: `regard --help`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from regard.registry import find
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # names that are imported when they are first used
+    from regard import attention
     from regard.inference.ensemble.build import ensemble
     from regard.inference.load import load, see
+    from regard.inference.prediction import Prediction
     from regard.viewer.html.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
 __version__ = "0.1.0"
-__all__ = ["Trace", "__version__", "ensemble", "find", "load", "record", "see", "view"]
+__all__ = ["Prediction", "Trace", "__version__", "attention", "ensemble", "find", "load", "record", "see", "view"]
 
 HOMES = {
+    "Prediction": "regard.inference.prediction",
+    "Trace": "regard.viewer.trace",
     "ensemble": "regard.inference.ensemble.build",
     "load": "regard.inference.load",
     "record": "regard.viewer.record",
     "see": "regard.inference.load",
-    "Trace": "regard.viewer.trace",
     "view": "regard.viewer.html.view",
 }
-"""Where the names live that need torch or numpy, and so are fetched when they are asked for."""
+"""Modules of the names that need torch or numpy, which are imported on first use."""
+
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> Any:
+        if name == "attention":
+            return import_module("regard.attention")
+        if name in HOMES:
+            return getattr(import_module(HOMES[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in HOMES:
-        return getattr(import_module(HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - {"Any", "HOMES", "TYPE_CHECKING", "import_module"})

@@ -1,5 +1,6 @@
 """A trace itself: what can be asked of it, and its doors to files, pages, figures and numbers."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.data.axis import Index
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import Example, Frame, Look, Trace
 
 HALF = np.array([[[1, 0], [0.5, 0.5]]], np.float32)
 
@@ -65,3 +66,14 @@ def test_its_figure_is_one_of_matplotlib():
 def test_the_records_take_neither_torch_nor_matplotlib_to_import():
     code = "import sys, regard.viewer.io; print(sorted({'torch', 'matplotlib', 'pydantic'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_repr_is_one_line_without_numbers_of_arrays():
+    weights = np.full((2, 3, 4), 0.25)
+    traced = Trace.from_arrays(weights, name="cross")
+    assert repr(traced) == "Trace('cross', 1 example, 1 attention)"
+    frames = tuple(Frame(step, None, {"cross": weights}) for step in range(5))
+    filmed = dataclasses.replace(traced, examples=traced.examples * 2, training=frames)
+    assert repr(filmed) == "Trace('cross', 2 examples, 2 attentions, 5 training frames)"
+    assert "\n" not in repr(traced.example())
+    assert "array" not in repr(traced.example())

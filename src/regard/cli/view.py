@@ -167,8 +167,9 @@ def _draw(trace: "Trace", kind: str, out: Path | None, attention: str | None, he
         raise ConfigError("say where the figure goes: --out fig.pdf, .svg or .png")
     if out.suffix.lower() not in (".pdf", ".svg", ".png"):
         raise ConfigError(f"a figure is a .pdf, .svg or .png, got --out {out}")
-    drawn = trace.figure(kind, attention=attention, head=head, example=example)
-    drawn.savefig(out)
+    from regard.viewer.figure import figure
+
+    figure(trace, kind, attention=attention, head=head, example=example).savefig(out)
     typer.echo(str(out))
 
 

@@ -1,20 +1,22 @@
-"""What a trained model answers."""
+"""Prediction: one answer of a trained model."""
 
 from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
 
+SHOWN_LENGTH = 80
+"""Characters of an answer in its repr."""
+
 
 class Prediction(NamedTuple):
-    """One answer: its text, what the model thinks of it, and, where asked for, what each piece of it looked at.
+    """One answer: its text, its score, its tokens, and, on request, the attention weights of each target token.
 
-    `weights` are those of the head that was chosen for the model (`Trained.head`): unless one was, the last attention over
-    the source, averaged over its heads. `links` are (source piece, target piece) pairs. The pieces of a picture are the
-    places of a map, row after row, behind one for the whole where the model has such, and `grid` says how many rows and
-    columns the map has. `boxes` are those of things that were
-    found on it, one for each target piece: left, top, right and bottom, in pixels of the picture as it is; `scores` say how
-    likely each of them is.
+    `weights` are those of the model's alignment head (`head` of the model): unless one was chosen, the last attention over
+    the source, averaged over its heads. `links` are (source token, target token) pairs. The source tokens of an image are
+    the cells of a feature map, row after row, behind one for the whole image where the model has such; `grid` is the map's
+    number of rows and columns. `boxes` are those of detected objects, one for each target token: left, top, right and
+    bottom, in pixels of the image as it is; `scores` are their probabilities.
     """
 
     text: str
@@ -26,3 +28,13 @@ class Prediction(NamedTuple):
     grid: tuple[int, int] | None = None
     boxes: list[tuple[float, float, float, float]] | None = None
     scores: list[float] | None = None
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= SHOWN_LENGTH else self.text[: SHOWN_LENGTH - 3] + "..."
+        parts = [repr(text), f"score {self.score:.4f}", f"{len(self.source)} source and {len(self.target)} target tokens"]
+        if self.weights is not None:
+            parts.append(f"weights {tuple(self.weights.shape)}")
+        parts += [
+            f"{len(values)} {name}" for name, values in (("links", self.links), ("boxes", self.boxes)) if values is not None
+        ]
+        return f"Prediction({', '.join(parts)})"

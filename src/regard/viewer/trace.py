@@ -1,10 +1,10 @@
-"""A trace: what every attention of a model did on some inputs. Everything that is shown comes from one."""
+"""Trace: attention weights and statistics of a model on some inputs, its graph and its training; all views read one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Look:
     """One attention on one example: where each of its queries looked.
 
@@ -36,6 +36,10 @@ class Look:
     statistics: Mapping[str, Array] = field(default_factory=dict)
     scores: Array | None = None
     values: Array | None = None
+
+    def __repr__(self) -> str:
+        shape = "no weights" if self.weights is None else f"weights {self.weights.shape}"
+        return f"Look({self.name!r}, {self.query} x {self.key}, {shape})"
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Links:
     possible: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Example:
     """One input: its axes by name, what every attention did, how it was decoded, and `gold`, what it should have linked."""
 
@@ -86,6 +90,10 @@ class Example:
     beams: Beams | None = None
     title: str = ""
     gold: Links | None = None
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{name} {len(axis)}" for name, axis in self.axes.items())
+        return f"Example({self.title!r}, {axes}: {', '.join(look.name for look in self.looks)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +140,31 @@ class Graph:
     edges: tuple[Edge, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+def format_count(number: int, noun: str) -> str:
+    """Number and noun: 1 example, 2 examples."""
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """What every attention of a model did on some inputs, and, with `training`, how it came to do so."""
+    """Attention weights of a model on some inputs, the network's graph, and, with `training`, the weights along training.
+
+    trace = Trace.from_arrays(weights, query="汤姆 追逐 杰瑞".split(), key=["Tom", "chases", "Jerry"])
+    trace.to_html("page.html")
+    """
 
     name: str
     examples: tuple[Example, ...]
     graph: Graph = Graph()
     training: tuple[Frame, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        maps = sum(len(example.looks) for example in self.examples)
+        parts = [format_count(len(self.examples), "example"), format_count(maps, "attention")]
+        if self.training:
+            parts.append(format_count(len(self.training), "training frame"))
+        return f"Trace({self.name!r}, {', '.join(parts)})"
 
     def example(self, number: int = 0) -> Example:
         """One of the examples, counted from 0."""
@@ -161,18 +185,46 @@ class Trace:
         raise KeyError(f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in looks)}")
 
     @classmethod
-    def from_arrays(cls, weights: Any, query: Any = None, key: Any = None, **options: Any) -> "Trace":
-        """A trace of weights that are there already, of any model; see `regard.viewer.arrays.from_arrays`."""
+    def from_arrays(
+        cls,
+        weights: Any,
+        query: Any = None,
+        key: Any = None,
+        *,
+        axes: Mapping[str, Any] | None = None,
+        name: str = "attention",
+        mask: Any = None,
+        scores: Any = None,
+        sums_to_one: bool = True,
+        title: str = "",
+        lang: str | None = None,
+        gold: Any = None,
+    ) -> "Trace":
+        """Build a trace from arrays of attention weights of any model; see `regard.viewer.arrays.from_arrays`."""
         from regard.viewer.arrays import from_arrays
 
-        return from_arrays(weights, query, key, **options)
+        options = {"mask": mask, "scores": scores, "sums_to_one": sums_to_one, "title": title, "lang": lang, "gold": gold}
+        return from_arrays(weights, query, key, axes=axes, name=name, **options)
 
     @classmethod
-    def from_huggingface(cls, output: Any, tokenizer: Any = None, **options: Any) -> "Trace":
-        """A trace of what a transformers model returned; see `regard.viewer.huggingface.from_huggingface`."""
+    def from_huggingface(
+        cls,
+        output: Any,
+        tokenizer: Any = None,
+        *,
+        source: Any = None,
+        target: Any = None,
+        written: Any = None,
+        languages: tuple[str | None, str | None] = (None, None),
+        candidates: int = 8,
+        sums_to_one: bool = True,
+        name: str = "",
+    ) -> "Trace":
+        """Build a trace from the output of a transformers model; see `regard.viewer.huggingface.from_huggingface`."""
         from regard.viewer.huggingface import from_huggingface
 
-        return from_huggingface(output, tokenizer, **options)
+        sides = {"source": source, "target": target, "written": written, "languages": languages}
+        return from_huggingface(output, tokenizer, **sides, candidates=candidates, sums_to_one=sums_to_one, name=name)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Trace":
@@ -195,11 +247,23 @@ class Trace:
 
         return View([self], state, language).save(Path(path), budget)
 
-    def figure(self, kind: str = "heatmap", **options: Any) -> "Figure":
-        """A figure for print: heatmap, heads, lines, strength, overlay or graph; see `regard.viewer.figure`."""
+    def figure(
+        self,
+        kind: Literal["heatmap", "heads", "lines", "strength", "overlay", "graph"] = "heatmap",
+        *,
+        attention: str | None = None,
+        head: int | None = None,
+        example: int = 0,
+        width: Literal["column", "page"] = "column",
+        palette: str = "cividis",
+        text: Literal["text", "path"] = "text",
+        **options: Any,
+    ) -> "Figure":
+        """Plot a figure for print, with the options of its kind; see `regard.viewer.figure`."""
         from regard.viewer.figure import figure
 
-        return figure(self, kind, **options)
+        subject: dict[str, Any] = {"attention": attention, "head": head, "example": example}
+        return figure(self, kind, **subject, width=width, palette=palette, text=text, **options)
 
     def strength(self, curve: str = "received", attention: str | None = None, example: int = 0) -> Array:
         """A curve of every head: received (heads, keys), or largest, effective, focus, spread, sink (heads, queries)."""

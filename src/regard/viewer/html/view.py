@@ -16,7 +16,7 @@ from regard.viewer.html.server import Server
 from regard.viewer.metrics import matrices
 from regard.viewer.metrics.matrices import MEAN
 from regard.viewer.metrics.strength import summary
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import Example, Look, Trace, format_count
 
 HEIGHT = 760
 """Pixels of a page in a notebook."""
@@ -141,7 +141,7 @@ def told(traces: Sequence[Trace]) -> str:
 def lines(trace: Trace) -> list[str]:
     """What a trace holds, its finding, and how its weights came about."""
     looks = [look for example in trace.examples for look in example.looks]
-    heading = f"{trace.name}: {_count(len(trace.examples), 'example')}, {_count(len(looks), 'attention')}"
+    heading = f"{trace.name}: {format_count(len(trace.examples), 'example')}, {format_count(len(looks), 'attention')}"
     if not looks:
         return [heading, "no attention was recorded", ""]
     look = trace.look()
@@ -159,7 +159,3 @@ def finding(example: Example, look: Look) -> str:
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
     asked, read = example.axes[look.query].labels[query], example.axes[look.key].labels[key]
     return f"{look.name}: {asked!r} reads mostly {read!r}, {weights[query, key]:.2f}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"
