@@ -1,6 +1,7 @@
 """Compiling side by side, with programs that say what they were asked for; tests/decoding/engines/cuda/counted.py has Triton's own."""
 
 import threading
+import time
 
 import pytest
 import torch
@@ -97,6 +98,29 @@ def test_a_kernel_that_fails_to_parse_beside_the_threads_is_tried_again(fails, a
     program = Parsed()
     together.compile_kernels(lambda: together.launch(program, (1,)), CPU)
     assert (len(program.asked), len(program.loaded)) == (asked, loaded)
+
+
+def test_functions_are_parsed_one_at_a_time(monkeypatch):
+    from triton.runtime.jit import JITCallable
+
+    parsing, overlaps = threading.Lock(), []
+
+    def parse(function):
+        overlaps.append(not parsing.acquire(blocking=False))
+        time.sleep(0.01)
+        parsing.release()
+        if len(overlaps) == 1:
+            raise SystemError("AST constructor recursion depth mismatch (before=39, after=107)")
+        return function
+
+    monkeypatch.setattr(JITCallable, "parse", parse)
+    together.serialise_parsing.__wrapped__()
+    threads = [threading.Thread(target=JITCallable.parse, args=(object(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overlaps == [False] * 5  # one of four was parsed again
 
 
 def test_a_failure_of_the_work_itself_is_none_and_what_was_asked_for_is_there():

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import cache, partial, wraps
+from threading import Lock
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ RETRIES = 3
 def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) -> None:
     """Launch a kernel, or compile it for arguments like these."""
     if PREPARING.get():
-        compile_with_retries(partial(program.warmup, *given, grid=grid, **options))  # it parses too, beside the threads
+        retry(partial(program.warmup, *given, grid=grid, **options))
     else:
         program[grid](*given, **options)
 
@@ -42,6 +43,7 @@ def compile_kernels(work: Callable[[], object], device: torch.device) -> None:
 def _compile(work: Callable[[], object], device: torch.device) -> None:
     from triton import AsyncCompileMode
 
+    serialise_parsing()
     PREPARING.set(True)
     with (
         use_device(device),
@@ -66,20 +68,37 @@ class CompilePool:
     def make(self, compiled: Callable[[], Any]) -> Any:
         """Compile and load a kernel, ready to launch."""
         with use_device(self.device):  # the current device is per thread
-            program = compile_with_retries(compiled)
+            program = retry(compiled)
             program._init_handles()  # otherwise the first launch does
         return program
 
 
-def compile_with_retries(parse: Callable[[], Any]) -> Any:
-    """Parse, or compile, a kernel with retries: until 3.11.8 and 3.12.2 Python sometimes failed when two threads parsed.
+@cache
+def serialise_parsing() -> None:
+    """Have Triton parse one function at a time: until 3.11.8 and 3.12.2 Python fails where two threads parse at once.
 
-    https://github.com/python/cpython/issues/106905
+    The collector of garbage may hand over to another thread in the middle of a tree, and then both lose count of their
+    depth, https://github.com/python/cpython/issues/106905. A function whose parsing fails keeps a placeholder for its hash,
+    under which the disk cache would find it again after its source has changed, so that a retry has to be in here.
     """
+    from triton.runtime.jit import JITCallable
+
+    parse, lock = JITCallable.parse, Lock()
+
+    @wraps(parse)
+    def parse_alone(function: Any) -> Any:
+        with lock:
+            return retry(partial(parse, function))
+
+    JITCallable.parse = parse_alone
+
+
+def retry(work: Callable[[], Any]) -> Any:
+    """Compile, or parse, with retries: another thread may be parsing Python."""
     for _ in range(RETRIES):
         with suppress(Exception):
-            return parse()
-    return parse()
+            return work()
+    return work()
 
 
 def use_device(device: torch.device) -> AbstractContextManager[Any]:
