@@ -24,7 +24,7 @@ import _bare  # noqa: F401
 from _timing import WHERE, append, where
 from regard.config import AttentionPart, Data, Dropout, Model, Train
 from regard.data.batch import Batch
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.packing import Packed
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
@@ -148,7 +148,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     found = examples(options.files)
-    loader = Loader(found, options.tokens, seed=1)
+    loader = SequenceLoader(found, options.tokens, seed=1)
     ways = {"Loader": (loader.batch, loader), "Loader, rounded": (lambda step: loader.batch(step).round_shape(), loader)}
     for places in options.places:
         packed = Packed(found, places, options.tokens, seed=1)

@@ -26,7 +26,7 @@ from attention import commit, hardware
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.config import Dropout, Model
 from regard.data.batch import Batch, shifted
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.table import Record, read
 from regard.data.text.codec import Example, TextCodec
 from regard.losses.teacher_forcing import teacher_forcing_loss
@@ -39,7 +39,7 @@ FIGURES = {"transformer": 1.1, "lstm": 1.3}
 
 def batches(tokens: int, count: int) -> list[Batch]:
     """The first batches of an epoch."""
-    loader = Loader(examples(), tokens, seed=1)
+    loader = SequenceLoader(examples(), tokens, seed=1)
     return [loader.batch(step) for step in range(count)]
 
 

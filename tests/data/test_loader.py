@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.table import Record
 from regard.data.text.codec import Example
 
@@ -33,7 +33,7 @@ LENGTHS = st.lists(st.tuples(st.integers(1, 90), st.integers(1, 90)), min_size=1
 @settings(max_examples=60)
 @given(LENGTHS, st.integers(1, 300), st.integers(0, 2**40), st.integers(0, 2**40), st.booleans())
 def test_an_epoch_has_every_example_once_and_keeps_the_budget(lengths, budget, seed, epoch, shuffle):
-    loader = Loader(examples(*lengths), budget, seed, shuffle)
+    loader = SequenceLoader(examples(*lengths), budget, seed, shuffle)
     batches = loader.epoch(epoch)
     assert len(batches) == loader.steps_per_epoch(epoch)
     assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
@@ -45,16 +45,16 @@ def test_an_epoch_has_every_example_once_and_keeps_the_budget(lengths, budget, s
 @given(LENGTHS, st.integers(1, 300), st.lists(st.integers(0, 200), min_size=1, max_size=10))
 def test_a_step_has_the_same_batch_in_whatever_order_it_is_asked_for(lengths, budget, steps):
     made = examples(*lengths)
-    once = Loader(made, budget, seed=3)
+    once = SequenceLoader(made, budget, seed=3)
     for step in steps:
-        fresh, again = Loader(made, budget, seed=3).batch(step), once.batch(step)
+        fresh, again = SequenceLoader(made, budget, seed=3).batch(step), once.batch(step)
         assert torch.equal(fresh.source.data, again.source.data)
         assert torch.equal(fresh.target.data, again.target.data)
         assert fresh.records == again.records
 
 
 def test_steps_count_on_through_the_epochs():
-    loader = Loader(examples(*[(3, 3)] * 10), batch_tokens=9)
+    loader = SequenceLoader(examples(*[(3, 3)] * 10), batch_tokens=9)
     assert loader.steps_per_epoch() == 4
     for step in range(12):
         expected = [f"x:{index}" for index in loader.epoch(step // 4)[step % 4]]
@@ -62,7 +62,7 @@ def test_steps_count_on_through_the_epochs():
 
 
 def test_a_step_far_ahead_is_found_at_once():
-    loader = Loader(drawn(500), 400)
+    loader = SequenceLoader(drawn(500), 400)
     start = perf_counter()
     loader.batch(10**15)
     assert perf_counter() - start < 1
@@ -70,20 +70,20 @@ def test_a_step_far_ahead_is_found_at_once():
 
 def test_epochs_and_seeds_differ():
     made = drawn(200)
-    loader = Loader(made, 400, seed=1)
+    loader = SequenceLoader(made, 400, seed=1)
     assert loader.epoch(0) != loader.epoch(1)
-    assert loader.epoch(0) == Loader(made, 400, seed=1).epoch(0)
-    assert loader.epoch(0) != Loader(made, 400, seed=2).epoch(0)
+    assert loader.epoch(0) == SequenceLoader(made, 400, seed=1).epoch(0)
+    assert loader.epoch(0) != SequenceLoader(made, 400, seed=2).epoch(0)
     assert sorted(map(sorted, loader.epoch(0))) != sorted(map(sorted, loader.epoch(1))), "not only the order of batches"
 
 
 def test_without_shuffling_epochs_are_alike_and_in_order_of_length():
-    loader = Loader(examples((5, 1), (1, 2), (3, 3)), batch_tokens=6, shuffle=False)
+    loader = SequenceLoader(examples((5, 1), (1, 2), (3, 3)), batch_tokens=6, shuffle=False)
     assert loader.epoch(0) == loader.epoch(7) == [[1, 2], [0]]
 
 
 def test_a_batch_is_padded_and_says_what_is_real():
-    loader = Loader(examples((2, 1), (1, 3)), batch_tokens=100, shuffle=False)
+    loader = SequenceLoader(examples((2, 1), (1, 3)), batch_tokens=100, shuffle=False)
     batch = loader.batch(0)
     assert batch.source.data.tolist() == [[4, 4], [5, 0]]
     assert batch.source.keep.tolist() == [[True, True], [True, False]]
@@ -95,17 +95,17 @@ def test_a_batch_is_padded_and_says_what_is_real():
 
 def test_the_budget_counts_padding_on_the_longer_side():
     # 2 x 4 targets fill it; a third of length 4 would not fit, however short the sources
-    loader = Loader(examples((1, 4), (1, 4), (1, 4)), batch_tokens=8, shuffle=False)
+    loader = SequenceLoader(examples((1, 4), (1, 4), (1, 4)), batch_tokens=8, shuffle=False)
     assert loader.epoch(0) == [[0, 1], [2]]
 
 
 def test_an_example_over_the_budget_goes_alone():
-    loader = Loader(examples((50, 2), (2, 2), (2, 50)), batch_tokens=8)
+    loader = SequenceLoader(examples((50, 2), (2, 2), (2, 50)), batch_tokens=8)
     assert sorted(map(sorted, loader.epoch(0))) == [[0], [1], [2]]
 
 
 def test_sources_alone_will_do():
-    loader = Loader(examples((2, None), (1, None)), batch_tokens=100)
+    loader = SequenceLoader(examples((2, None), (1, None)), batch_tokens=100)
     assert loader.batch(0).target is None
     assert [part.batch.target for part in loader.in_order()] == [None]
 
@@ -114,7 +114,7 @@ def test_evaluation_goes_by_length_and_can_be_put_back():
     made = drawn(100)
     answers = {}
     longest = 0
-    for part in Loader(made, 300).in_order():
+    for part in SequenceLoader(made, 300).in_order():
         size = max(part.batch.source.data.shape[1], part.batch.target.data.shape[1])
         assert size >= longest
         assert len(part.indices) == 1 or size * len(part.indices) <= 300
@@ -124,7 +124,7 @@ def test_evaluation_goes_by_length_and_can_be_put_back():
 
 
 def test_little_is_padding_and_most_is_random():
-    loader = Loader(drawn(8000), 2048)
+    loader = SequenceLoader(drawn(8000), 2048)
     assert loader.padding() < 0.12
     together = [{index: place for place, batch in enumerate(loader.epoch(epoch)) for index in batch} for epoch in (0, 1)]
     pairs = [(batch[0], batch[-1]) for batch in loader.epoch(0) if len(batch) > 1]
@@ -132,7 +132,7 @@ def test_little_is_padding_and_most_is_random():
 
 
 def test_an_epoch_of_a_real_data_set_takes_milliseconds():
-    loader = Loader(drawn(29_000), 4096)
+    loader = SequenceLoader(drawn(29_000), 4096)
     took = []
     for epoch in range(5):
         start = perf_counter()
@@ -144,12 +144,12 @@ def test_an_epoch_of_a_real_data_set_takes_milliseconds():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Loader([]), "at least one example, got none"),
-        (lambda: Loader(examples((1, 1)), 0), "batch_tokens of at least 1 and a seed of at least 0, got 0 and 0"),
-        (lambda: Loader(examples((1, 1)), 9, seed=-1), "got 9 and -1"),
-        (lambda: Loader(examples((1, 1), (1, None))), "a target for every example or for none, got 1 for 2"),
-        (lambda: Loader(examples((1, 1))).batch(-1), "steps are counted from 0, got -1"),
-        (lambda: Loader(examples((1, 1))).epoch(-1), "epochs are counted from 0, got -1"),
+        (lambda: SequenceLoader([]), "at least one example, got none"),
+        (lambda: SequenceLoader(examples((1, 1)), 0), "batch_tokens of at least 1 and a seed of at least 0, got 0 and 0"),
+        (lambda: SequenceLoader(examples((1, 1)), 9, seed=-1), "got 9 and -1"),
+        (lambda: SequenceLoader(examples((1, 1), (1, None))), "a target for every example or for none, got 1 for 2"),
+        (lambda: SequenceLoader(examples((1, 1))).batch(-1), "steps are counted from 0, got -1"),
+        (lambda: SequenceLoader(examples((1, 1))).epoch(-1), "epochs are counted from 0, got -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):

@@ -8,7 +8,7 @@ from regard.alignment.heads import Head
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.batch import Batch, pad
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
 from regard.errors import ConfigError
@@ -70,7 +70,7 @@ def test_dropping_and_sorting_leave_every_record_its_own_links(tmp_path):
     codec = TextCodec.fit(records, Data(max_source_length=8))
     lines = "".join(f"{length}-0\n" for length in (3, 9, 1, 2))
     examples = codec.encode_all(attach_links(records, Data(alignments=file(tmp_path, lines)), codec)).examples
-    found = [record for _, batch in Loader(examples, 8, shuffle=False).in_order() for record in batch.records]
+    found = [record for _, batch in SequenceLoader(examples, 8, shuffle=False).in_order() for record in batch.records]
     assert sorted((record.where, record.links) for record in found) == [
         ("a:1", ((1, 0),)),
         ("a:2", ((2, 0),)),

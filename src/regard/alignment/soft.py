@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.alignment import words
 from regard.alignment.words import Units
 from regard.data.batch import Batch, shifted
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.special_tokens import EOS
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
@@ -128,5 +128,6 @@ def _forced_weights(model: AlignmentModel, examples: list[Example]) -> Iterator[
 
 def _batches(model: AlignmentModel, examples: list[Example]) -> Iterator[tuple[list[int], Batch]]:
     device = next(model.model.parameters()).device
-    for indices, batch in Loader(examples, model.config.data.batch_tokens, shuffle=False).in_order() if examples else ():
-        yield indices, batch.to(device)
+    if examples:
+        loader = SequenceLoader(examples, model.config.data.batch_tokens, shuffle=False)
+        yield from ((indices, batch.to(device)) for indices, batch in loader.in_order())

@@ -103,6 +103,17 @@ class Example(Protocol):
 
 
 @runtime_checkable
+class SequenceExample(Example, Protocol):
+    """Encoded record whose source, and target where there is one, are token ids."""
+
+    @property
+    def source(self) -> list[int]: ...
+
+    @property
+    def target(self) -> list[int] | None: ...
+
+
+@runtime_checkable
 class SourceCodec(Protocol):
     """Source side of a codec: reads inputs, encodes records, collates examples, and is saved with a run."""
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
 from regard.data.loader import Numbers, Sequences
+from regard.data.modality import SequenceExample
 from regard.data.special_tokens import PAD
-from regard.data.text.codec import Example
 
 OPEN = 256
 """Rows that are filled at the same time; when there are more, the fullest is closed."""
@@ -29,7 +29,7 @@ class Packed:
     The last batch of an epoch is filled up with empty rows, so that all of them have one shape.
     """
 
-    def __init__(self, examples: Sequence[Example], places: int, batch_tokens: int = 4096, seed: int = 0):
+    def __init__(self, examples: Sequence[SequenceExample], places: int, batch_tokens: int = 4096, seed: int = 0):
         if not examples:
             raise ValueError("packed rows need at least one example, got none; were all dropped as too long?")
         if places < 1 or batch_tokens < 1 or seed < 0:

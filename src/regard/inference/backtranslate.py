@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 
 from regard.data.lines import Line
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.table import Record
 from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
@@ -91,7 +91,7 @@ def drawn(model: Trained, texts: Sequence[str], temperature: float, generator: t
     records = [model.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
     examples = model.codec.encode_all(records, over_long="truncate").examples
     answers, device = [""] * len(texts), next(model.model.parameters()).device
-    parts = Loader(examples, model.config.data.batch_tokens, shuffle=False).in_order() if examples else ()
+    parts = SequenceLoader(examples, model.config.data.batch_tokens, shuffle=False).in_order() if examples else ()
     for indices, batch in parts:
         memory = model.model.encode(batch.source.to(device))
         most = [model.longest(length) for length in batch.source.keep.sum(1).tolist()]

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from regard.data.prefetch import Ahead
+from regard.data.prefetch import PrefetchedBatches
 from regard.errors import FailedError, Interrupted, TrainingError
 from regard.training.attention_metrics import Health
 from regard.training.callbacks import Callback
@@ -40,7 +40,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         run.claim(experiment)
         run.write_extra_files(experiment.extra_files)
         loop = Loop(experiment, run, interruption)
-        loop.batches = stack.enter_context(Ahead(experiment.train, loop.update.ready))
+        loop.batches = stack.enter_context(PrefetchedBatches(experiment.train, loop.update.ready))
         step, lines = loop.counters.step, loop.counters.log_lines
         log = Log(run.path, step, settings.tensorboard, lines=lines, check=run.check)
         loop.log = loop.judge.log = stack.enter_context(log)
@@ -61,7 +61,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
 class Loop:
     """A training under way: updates, evaluations and checkpoints, each when it is due."""
 
-    batches: Ahead
+    batches: PrefetchedBatches
     log: Log
     display: Display
 

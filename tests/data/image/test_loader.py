@@ -11,7 +11,7 @@ from regard.data.image.augment import Several
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.crop import Crop
 from regard.data.image.cache import ImageCache
-from regard.data.image.loader import Loader
+from regard.data.image.loader import ImageLoader
 from regard.data.image.types import ImageExample
 
 
@@ -23,8 +23,8 @@ def examples(*sizes: tuple[int, int]) -> list[ImageExample]:
     ]
 
 
-def loader(sizes, *settings, **more) -> Loader:
-    return Loader(ImageCache(examples(*sizes), channels=1), *settings, **{"ahead": 0, **more})
+def loader(sizes, *settings, **more) -> ImageLoader:
+    return ImageLoader(ImageCache(examples(*sizes), channels=1), *settings, **{"prefetch": 0, **more})
 
 
 CHANGE = Several((Affine(), Crop()))
@@ -60,10 +60,10 @@ def test_a_step_has_the_same_batch_in_whatever_order_it_is_asked_for(sizes, budg
         same(once.batch(step), loader(sizes, budget, 3, change=CHANGE).batch(step))
 
 
-@pytest.mark.parametrize("ahead", [1, 3])
-def test_a_step_has_the_same_batch_whether_it_was_made_ahead_or_not(ahead):
+@pytest.mark.parametrize("prefetch", [1, 3])
+def test_a_step_has_the_same_batch_whether_it_was_made_ahead_or_not(prefetch):
     sizes = np.random.default_rng(0).integers(5, 30, (40, 2)).tolist()
-    plain, eager = (loader(sizes, 3000, 3, change=CHANGE, ahead=width) for width in (0, ahead))
+    plain, eager = (loader(sizes, 3000, 3, change=CHANGE, prefetch=width) for width in (0, prefetch))
     for step in (0, 1, 2, 3, 9, 10, 2, 3):
         same(plain.batch(step), eager.batch(step))
     eager.close()
@@ -91,7 +91,7 @@ def test_a_batch_has_what_its_examples_have():
         ImageExample(torch.rand(3, 4, 6), [5, 2], "a", [1, 2], boxes[0], [7, 8, 2]),
         ImageExample(torch.rand(3, 4, 5), [6, 6, 2], "b", [], boxes[1], [9, 2]),
     ]
-    batch = Loader(ImageCache(made), shuffle=False, multiple=4, ahead=0).batch(0)
+    batch = ImageLoader(ImageCache(made), shuffle=False, multiple=4, prefetch=0).batch(0)
     a, b = batch.records.index("a"), batch.records.index("b")
     assert batch.source.data.shape == (2, 3, 4, 8)
     assert batch.source.keep.sum((1, 2))[[a, b]].tolist() == [24, 20]
@@ -106,8 +106,8 @@ def test_a_batch_has_what_its_examples_have():
 
 def test_labels_go_with_the_boxes_that_leave_the_picture():
     boxes = torch.tensor([[0.05, 0.05, 0.1, 0.1], [0.5, 0.5, 0.4, 0.4], [0.95, 0.95, 0.1, 0.1]])
-    made = Loader(
-        ImageCache([ImageExample(torch.rand(1, 40, 40), labels=[7, 8, 9], boxes=boxes)]), change=Crop(0.5), ahead=0
+    made = ImageLoader(
+        ImageCache([ImageExample(torch.rand(1, 40, 40), labels=[7, 8, 9], boxes=boxes)]), change=Crop(0.5), prefetch=0
     )
     seen = set()
     for step in range(20):
@@ -122,7 +122,7 @@ def test_labels_go_with_the_boxes_that_leave_the_picture():
 
 def test_clips_of_different_lengths_are_filled_up_with_empty_pictures():
     made = [ImageExample(torch.rand(frames, 1, 2, 2), record=frames) for frames in (3, 1)]
-    [part] = Loader(ImageCache(made, channels=1), 1000).in_order()
+    [part] = ImageLoader(ImageCache(made, channels=1), 1000).in_order()
     batch = part.batch
     long, short = batch.records.index(3), batch.records.index(1)
     assert batch.frames[[long, short]].tolist() == [[True] * 3, [True, False, False]]
@@ -134,14 +134,14 @@ def test_clips_of_different_lengths_are_filled_up_with_empty_pictures():
 
 def test_frames_count_for_the_budget():
     made = [ImageExample(torch.rand(4, 1, 2, 2)) for _ in range(4)]
-    assert Loader(ImageCache(made), 32).steps_per_epoch() == 2
+    assert ImageLoader(ImageCache(made), 32).steps_per_epoch() == 2
 
 
-@pytest.mark.parametrize("ahead", [0, 2])
-def test_evaluation_goes_by_size_unchanged_and_can_be_put_back(ahead):
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_evaluation_goes_by_size_unchanged_and_can_be_put_back(prefetch):
     chance = np.random.default_rng(0)
     sizes = chance.integers(1, 30, (60, 2)).tolist()
-    made = loader(sizes, 2000, change=Crop(0.1), ahead=ahead)
+    made = loader(sizes, 2000, change=Crop(0.1), prefetch=prefetch)
     answers = {}
     for indices, batch in made.in_order():
         assert len(indices) == 1 or batch.source.keep.numel() <= 2000
@@ -159,7 +159,7 @@ def test_a_loader_that_nobody_holds_takes_its_threads_along():
     before = set(threading.enumerate())
     gc.disable()  # a collection would hide that it holds itself
     try:
-        made = loader([(9, 9)] * 20, 81, ahead=2)
+        made = loader([(9, 9)] * 20, 81, prefetch=2)
         made.batch(0)
         begun = set(threading.enumerate()) - before
         assert begun
@@ -175,7 +175,7 @@ def test_an_evaluation_that_is_left_early_leaves_no_thread_behind():
     import threading
 
     before = threading.active_count()
-    parts = loader([(9, 9)] * 20, 81, ahead=3).in_order()
+    parts = loader([(9, 9)] * 20, 81, prefetch=3).in_order()
     next(parts)
     parts.close()
     assert threading.active_count() == before
@@ -184,7 +184,7 @@ def test_an_evaluation_that_is_left_early_leaves_no_thread_behind():
 def test_batches_of_pictures_of_like_sizes_have_one_shape_in_every_epoch():
     chance = np.random.default_rng(0)
     sizes = [(int(high), int(wide)) for high, wide in chance.integers((33, 65), (49, 97), (90, 2))]
-    made = loader(sizes, 10 * 48 * 96, ahead=0)
+    made = loader(sizes, 10 * 48 * 96, prefetch=0)
     shapes = {tuple(made.batch(step).source.data.shape[2:]) for step in range(3 * made.steps_per_epoch())}
     assert shapes == {(max(high for high, _ in sizes), max(wide for _, wide in sizes))}
 
@@ -198,7 +198,7 @@ def test_little_is_padding_among_pictures_of_all_sizes():
         [ImageExample("unread")] * 4000,
         [(0, int(h), int(w)) for h, w in zip(heights, widths, strict=True)],
     )
-    made = Loader(cache, 400_000)
+    made = ImageLoader(cache, 400_000)
     assert made.padding() < 0.36
     together = [{index: place for place, batch in enumerate(made.epoch(epoch)) for index in batch} for epoch in (0, 1)]
     pairs = [(batch[0], batch[-1]) for batch in made.epoch(0) if len(batch) > 1]
@@ -207,7 +207,7 @@ def test_little_is_padding_among_pictures_of_all_sizes():
 
 def test_a_change_differs_from_step_to_step_and_from_picture_to_picture():
     one = torch.rand(1, 16, 16)
-    made = Loader(ImageCache([ImageExample(one), ImageExample(one)]), change=Affine(), ahead=0)
+    made = ImageLoader(ImageCache([ImageExample(one), ImageExample(one)]), change=Affine(), prefetch=0)
     first, second = made.batch(0).source.data, made.batch(1).source.data
     assert not torch.equal(first, second)
     assert not torch.equal(first[0], first[1])
@@ -221,15 +221,15 @@ def test_a_change_differs_from_step_to_step_and_from_picture_to_picture():
         (lambda: loader([(1, 1)], 9, -1), "got 9, 1 and -1"),
         (lambda: loader([(1, 1)], multiple=0), "got 262144, 0 and 0"),
         (
-            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2), [2]), ImageExample(torch.rand(1, 2, 2))])),
+            lambda: ImageLoader(ImageCache([ImageExample(torch.rand(1, 2, 2), [2]), ImageExample(torch.rand(1, 2, 2))])),
             "target for every example or for none, got 1 for 2",
         ),
         (
-            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2), labels=[1], boxes=torch.rand(2, 4))])),
+            lambda: ImageLoader(ImageCache([ImageExample(torch.rand(1, 2, 2), labels=[1], boxes=torch.rand(2, 4))])),
             "boxes need a label each, got 2 and 1 in example 0",
         ),
         (
-            lambda: Loader(ImageCache([ImageExample(torch.rand(1, 2, 2)), ImageExample(torch.rand(2, 1, 2, 2))])),
+            lambda: ImageLoader(ImageCache([ImageExample(torch.rand(1, 2, 2)), ImageExample(torch.rand(2, 1, 2, 2))])),
             "pictures or clips, got 1 and 1",
         ),
         (lambda: loader([(1, 1)]).batch(-1), "steps are counted from 0, got -1"),
@@ -243,7 +243,7 @@ def test_what_makes_no_sense_is_refused(make, message):
 
 def test_pictures_of_one_size_change_in_one_go_by_seed_and_step():
     examples = [ImageExample(torch.rand(1, 8, 8), labels=[number]) for number in range(6)]
-    loader, again = (Loader(ImageCache(examples, channels=1), 1 << 10, change=Affine()) for _ in range(2))
+    loader, again = (ImageLoader(ImageCache(examples, channels=1), 1 << 10, change=Affine()) for _ in range(2))
     batch = loader.batch(3)
     assert torch.equal(batch.source.data, again.batch(3).source.data)
     assert not torch.equal(batch.source.data, loader.batch(4).source.data)

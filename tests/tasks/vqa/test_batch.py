@@ -1,7 +1,7 @@
 import torch
 
 from regard.data.image.cache import ImageCache, shared
-from regard.data.image.loader import Loader
+from regard.data.image.loader import ImageLoader
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.tasks.vqa.batch import Shared, grouped
@@ -28,7 +28,7 @@ EXAMPLES = [asked(0, 1), asked(1, 2), asked(0, 3), asked(2, 4), asked(0, 5)]
 
 def made(seed=0):
     cache = ImageCache(grouped(EXAMPLES, shared(EXAMPLES)))
-    return Shared(Loader(cache, batch_pixels=2 * 64, seed=seed, ahead=0))
+    return Shared(ImageLoader(cache, batch_pixels=2 * 64, seed=seed, prefetch=0))
 
 
 def test_examples_of_one_picture_are_one_group():
@@ -70,7 +70,7 @@ def test_a_picture_with_many_questions_comes_several_times():
 
 def test_what_not_every_question_has_a_batch_has_not():
     bare = [EXAMPLES[0]._replace(labels=None), EXAMPLES[2]]
-    [(indices, batch)] = Shared(Loader(ImageCache(grouped(bare, [0, 0])), ahead=0)).in_order()
+    [(indices, batch)] = Shared(ImageLoader(ImageCache(grouped(bare, [0, 0])), prefetch=0)).in_order()
     assert (indices, batch.labels, batch.about.tolist()) == ([0, 1], None, [0, 0])
 
 

@@ -1,9 +1,9 @@
-"""In which order pictures of different sizes are taken, and where that order is cut into batches.
+"""Bucketing of images: the order in which images of different sizes are taken, and where it is cut into batches.
 
-Pictures of nearly the same height stand together and, among them, those of nearly the same width: from narrow to wide at one
-height and back from wide to narrow at the next, so that neighbours are alike wherever a batch is cut. Sizes are told apart
-coarsely, and each picture counts as much as the largest of its level: most batches then have one of a few shapes, the same
-in every epoch, which a GPU has seen before (training/cuda_graphs.py). That costs some more filling.
+Images of nearly the same height stand together and, among them, those of nearly the same width: from narrow to wide at one
+height and back from wide to narrow at the next, so that neighbours are alike wherever a batch is cut. Levels are coarse,
+and each image counts as much as the largest of its level: most batches then have one of a few shapes, the same in every
+epoch, of which a GPU has a CUDA graph (training/cuda_graphs.py). That costs some more padding.
 """
 
 from typing import NamedTuple
@@ -15,22 +15,23 @@ from regard.data.bucketing import round_lengths
 
 Numbers = NDArray[np.int64]
 STEPS = 2
-"""How many heights, and how many widths, there are from one size to twice that size."""
+"""Heights, and widths, from one size to twice that size."""
 
 
-class Order(NamedTuple):
-    """The level of each picture, in whose order they are taken, and the places in that order at which batches begin."""
+class ImageBuckets(NamedTuple):
+    """Level of each image, the positions in the sorted order at which batches begin, and the padded size of each image."""
 
     level: Numbers
     cuts: list[int]
     room: Numbers
-    """Frames, height and width of the largest picture on the level of each: a batch has the room that its pictures have."""
+    """Frames, height and width of the largest image of each image's level."""
 
 
-def order(sizes: Numbers, budget: int, multiple: int = 1) -> Order:
-    """`sizes` are rows of frames, height and width. A batch has at most `budget` pixels, filling included, or one picture.
+def bucket_images(sizes: Numbers, budget: int, multiple: int = 1) -> ImageBuckets:
+    """Bucket images: a batch has at most `budget` pixels, padding included, or one image.
 
-    Within a level the pictures may come in any order, since each counts with the most frames, height and width there.
+    `sizes` are rows of frames, height and width. Within a level the images may come in any order, since each counts with
+    the most frames, height and width of the level.
     """
     sizes = np.maximum(sizes, 1)
     sizes[:, 1:] = -(-sizes[:, 1:] // multiple) * multiple
@@ -39,20 +40,20 @@ def order(sizes: Numbers, budget: int, multiple: int = 1) -> Order:
     keys = np.stack((frames, heights, np.where(row % 2 == 0, widths, -widths)), axis=1)
     _, level = np.unique(keys, axis=0, return_inverse=True)
     level = level.reshape(-1)
-    taken = np.argsort(level, kind="stable")
-    first = np.unique(level[taken], return_index=True)[1]
-    room = np.maximum.reduceat(sizes[taken], first)[level]
-    return Order(level, _cuts(room[taken].tolist(), budget), room)
+    order = np.argsort(level, kind="stable")
+    first = np.unique(level[order], return_index=True)[1]
+    room = np.maximum.reduceat(sizes[order], first)[level]
+    return ImageBuckets(level, _cut(room[order].tolist(), budget), room)
 
 
-def _cuts(sizes: list[list[int]], budget: int) -> list[int]:
-    """As many at a time as the budget holds, and at least one."""
-    cuts, most = [0], [0, 0, 0]
+def _cut(sizes: list[list[int]], budget: int) -> list[int]:
+    """Positions at which batches begin and end: as many images as the budget holds, and at least one."""
+    cuts, largest = [0], [0, 0, 0]
     for place, size in enumerate(sizes):
-        grown = [max(pair) for pair in zip(most, size, strict=True)]
+        grown = [max(pair) for pair in zip(largest, size, strict=True)]
         count = place - cuts[-1] + 1
         if count > 1 and count * grown[0] * grown[1] * grown[2] > budget:
             cuts.append(place)
             grown = size
-        most = grown
+        largest = grown
     return [*cuts, len(sizes)]

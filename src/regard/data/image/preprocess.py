@@ -12,7 +12,7 @@ from regard.config import ImageData
 from regard.data.image.augment import Change
 from regard.data.image.batch import Images, collate_images
 from regard.data.image.cache import ImageCache
-from regard.data.image.loader import Loader
+from regard.data.image.loader import ImageLoader
 from regard.data.image.reading import place, size
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
@@ -21,8 +21,8 @@ MEASURED = 1000
 """From how many pictures, at most, the mean of a channel is taken."""
 LEAST = 1e-3
 """The least deviation: of pictures that are all of one colour."""
-AHEAD = 6
-"""How many batches are made beforehand, each in a thread: to turn thirty pictures takes longer than to learn from them."""
+PREFETCH = 6
+"""Batches that a training prefetches, each in a thread: augmenting thirty images takes longer than a training step."""
 KINDS: dict[str, type] = {"height": int, "width": int, "channels": int, "stride": int, "mean": list, "deviation": list}
 KINDS |= {"stretch": bool, "whole": int}
 """What is saved of it, and as what."""
@@ -75,13 +75,13 @@ class ImageCodec:
         """One picture, as a model reads it."""
         return collate_images([self.cache_images([example]).picture(0)], self.stride)
 
-    def loader(self, examples: Sequence[ImageExample], budget: int) -> Loader:
+    def loader(self, examples: Sequence[ImageExample], budget: int) -> ImageLoader:
         """Batches to evaluate with, of at most so many pixels."""
-        return Loader(self.cache_images(examples), budget, shuffle=False, multiple=self.stride)
+        return ImageLoader(self.cache_images(examples), budget, shuffle=False, multiple=self.stride)
 
-    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> Loader:
+    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> ImageLoader:
         """Batches to train with, whose pictures change at random."""
-        return Loader(cache, budget, seed, multiple=self.stride, change=change, ahead=AHEAD)
+        return ImageLoader(cache, budget, seed, multiple=self.stride, change=change, prefetch=PREFETCH)
 
     def budget(self, examples: Sequence[ImageExample], count: int) -> int:
         """The pixels of a batch of so many pictures as large as they may be."""

@@ -95,10 +95,3 @@ class ImageBatch(NamedTuple):
     def unpack(self) -> "ImageBatch":
         """The batch itself: images are never packed."""
         return self
-
-
-class Part(NamedTuple):
-    """A batch and the indices of its examples, by which answers are put back in order."""
-
-    indices: list[int]
-    batch: ImageBatch

@@ -16,7 +16,7 @@ from regard.data.table import DataError, Record
 from regard.data.tokenizers import Piece, Tokenizer
 
 if TYPE_CHECKING:
-    from regard.data.loader import Loader
+    from regard.data.loader import SequenceLoader
 
 FORMAT = 1
 
@@ -150,11 +150,11 @@ class TextCodec:
         """One source, as a model reads it."""
         return pad([example.source])
 
-    def loader(self, examples: Sequence[Example], budget: int) -> "Loader":
+    def loader(self, examples: Sequence[Example], budget: int) -> "SequenceLoader":
         """Batches to evaluate with, of at most so many tokens."""
-        from regard.data.loader import Loader  # it reads examples
+        from regard.data.loader import SequenceLoader  # it reads examples
 
-        return Loader(examples, budget, shuffle=False)
+        return SequenceLoader(examples, budget, shuffle=False)
 
     def budget(self, examples: Sequence[Example], count: int) -> int:
         """The tokens of a batch of so many sentences of middling length."""

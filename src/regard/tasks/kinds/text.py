@@ -14,7 +14,7 @@ from regard.config import Data, Model
 from regard.data import table
 from regard.data.codec import Report
 from regard.data.lines import bounds
-from regard.data.loader import Loader
+from regard.data.loader import SequenceLoader
 from regard.data.packing import Packed
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
@@ -91,11 +91,11 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     ), report
 
 
-def batches(config: TextConfig, examples: Sequence[Example]) -> Loader | Packed:
+def batches(config: TextConfig, examples: Sequence[Example]) -> SequenceLoader | Packed:
     """What is trained on, an example a row or several."""
     if config.train.packing_length:
         return Packed(examples, config.train.packing_length, config.data.batch_tokens, config.train.seed)
-    return Loader(examples, config.data.batch_tokens, config.train.seed)
+    return SequenceLoader(examples, config.data.batch_tokens, config.train.seed)
 
 
 def familiar(examples: Sequence[Example], origin: str | None) -> None:

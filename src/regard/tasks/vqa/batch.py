@@ -6,8 +6,9 @@ from typing import NamedTuple
 import torch
 
 from regard.data.batch import Padded, pad
-from regard.data.image.loader import Loader
-from regard.data.image.types import ImageBatch, ImageExample, Part
+from regard.data.image.loader import ImageLoader
+from regard.data.image.types import ImageBatch, ImageExample
+from regard.data.loader import Part
 from regard.data.special_tokens import PAD
 
 MOST = 64
@@ -29,7 +30,7 @@ class Shared:
     runs once. Batches stay a pure function of seed and step.
     """
 
-    def __init__(self, loader: Loader):
+    def __init__(self, loader: ImageLoader):
         self.loader = loader
 
     def batch(self, step: int) -> ImageBatch:
