@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker of pytest-xdist has one core, and what it starts has no other
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # some virtual machines announce AMX and die of it
@@ -15,6 +16,7 @@ from .chromium import browser, watched  # noqa: F401  # here, so that all tests 
 if not torch.cuda.is_available():  # before anything imports triton, which looks once
     os.environ.setdefault("TRITON_INTERPRET", "1")
 torch.set_num_threads(1)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests of a hang-up send one, also where the run itself ignores them (nohup)
 settings.register_profile("regard", derandomize=True, deadline=None, database=None)
 settings.load_profile("regard")
 

@@ -47,4 +47,4 @@ SOURCES = [path.relative_to(registry.PACKAGE) for path in sorted(registry.PACKAG
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)
 def test_a_source_file_has_a_test_that_mirrors_it(source):
-    assert (TESTS / source.with_name(f"test_{source.name.lstrip('_')}")).is_file()
+    assert (TESTS / source.with_name(f"test_{source.stem.strip('_')}.py")).is_file()

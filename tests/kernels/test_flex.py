@@ -30,7 +30,7 @@ def _on_the_cpu(monkeypatch):
     monkeypatch.setattr(flash, "DEVICES", ("cpu",))
     monkeypatch.setattr(flash, "INSTALLED", True)
     monkeypatch.setattr(compiled, "BACKEND", "aot_eager")
-    for module, name, empty in ((compiled, "PROGRAMS", {}), (compiled, "REFUSED", {}), (blocks, "MADE", {})):
+    for module, name, empty in ((compiled, "PROGRAMS", {}), (compiled, "REFUSED", {}), (blocks, "CACHE", {})):
         monkeypatch.setattr(module, name, empty)
     monkeypatch.setattr(blocks, "LATEST", [])
 

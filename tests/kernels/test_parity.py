@@ -38,7 +38,7 @@ def cases(monkeypatch):
         expected_monotonic,
     ):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
-    for module, name in ((flash, "tiles"), (entmax, "tiles"), (decode, "tiles"), (operator, "TILES")):
+    for module, name in ((flash, "select_tiles"), (entmax, "select_tiles"), (decode, "select_tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
     return _parity
 

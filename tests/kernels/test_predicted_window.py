@@ -250,8 +250,8 @@ def test_it_may_be_compiled_with_a_gradient_and_serves_many_lengths():
 def test_a_pass_asks_little_of_the_host(monkeypatch):
     """An H200 was busy for 0.33 ms of 2.9: each call takes the host longer than the device."""
     for programs, name in (
-        (order, "tally"),
-        (order, "order"),
+        (order, "count_kernel"),
+        (order, "order_kernel"),
         (forward, "forward"),
         (backward, "of_queries"),
         (backward_windows, "of_memory"),

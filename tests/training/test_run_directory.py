@@ -243,8 +243,8 @@ def test_nothing_is_noted_where_there_is_no_run(tmp_path):
 def test_files_beside_a_run_are_put_there_once_and_no_part_of_it(tmp_path):
     with RunDirectory(tmp_path) as run:
         run.claim(experiment())
-        run.put({"samples/1.png": b"one"})
-        run.put({"samples/1.png": b"two"})
+        run.write_extra_files({"samples/1.png": b"one"})
+        run.write_extra_files({"samples/1.png": b"two"})
     assert (tmp_path / "samples" / "1.png").read_bytes() == b"one"
     assert "samples/1.png" not in run.manifest()["files"]
 

@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.alignment.links import Gold, Links
-from regard.alignment.score import count_links, metrics_from_counts
 from regard.alignment.soft import SoftAlignment
 from regard.alignment.words import merge_links, merge_weights
 from regard.decoding.align import align
@@ -115,6 +114,8 @@ def rank_heads(
     pairs: Sequence[SoftAlignment], gold: Sequence[Gold], by: Criterion = "aer", *, merge: Merge = "weights"
 ) -> list[Candidate]:
     """Every head with its metrics, the best first: least error rate, or greatest F1 or accuracy. Ties keep their order."""
+    from regard.alignment.score import count_links, metrics_from_counts  # it needs NumPy, which guided alignment does not
+
     heads = list_heads(pairs[0].weights) if pairs else []
     if not heads:
         Head().attention_name(())  # says that there is no attention over the source

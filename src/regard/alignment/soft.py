@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from regard.alignment import words
 from regard.alignment.words import Units
 from regard.data.batch import Batch, shifted
-from regard.data.loader import SequenceLoader
 from regard.data.special_tokens import EOS
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
@@ -127,6 +126,8 @@ def _forced_weights(model: AlignmentModel, examples: list[Example]) -> Iterator[
 
 
 def _batches(model: AlignmentModel, examples: list[Example]) -> Iterator[tuple[list[int], Batch]]:
+    from regard.data.loader import SequenceLoader  # it needs NumPy, which guided alignment does not
+
     device = next(model.model.parameters()).device
     if examples:
         loader = SequenceLoader(examples, model.config.data.batch_tokens, shuffle=False)

@@ -1,11 +1,16 @@
 """Bucketing: lengths that differ little are rounded to one, for loaders that sort by length and for CUDA graphs."""
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # batches of tensors need no NumPy, and benchmarks on a GPU run without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 
-def round_lengths(lengths: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+def round_lengths(lengths: "NDArray[np.int64]", steps: int) -> "NDArray[np.int64]":
     """Lengths rounded up by less than one in `steps`, a power of two; those below 2 * `steps` stay as they are."""
+    import numpy as np
+
     power = np.maximum(np.floor(np.log2(np.maximum(lengths, 1))).astype(np.int64) - int(np.log2(steps)), 0)
     return -(-lengths >> power) << power
 

@@ -13,15 +13,17 @@ encoders, its tasks, its metrics, the viewer's drawing of its axis and the conve
 from collections.abc import Iterator, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, Any, ClassVar, Protocol, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-from regard.data.axis import Axis
 from regard.data.batch import Padded
 from regard.tree import Tree
+
+if TYPE_CHECKING:  # models need no NumPy
+    from regard.data.axis import Axis
 
 
 @runtime_checkable
@@ -152,7 +154,7 @@ class SourceCodec(Protocol):
     def loader(self, examples: Sequence[Any], budget: int) -> OrderedBatches:
         """Batches of an evaluation, each of at most this size."""
 
-    def axis(self, example: Any) -> Axis:
+    def axis(self, example: Any) -> "Axis":
         """Axis of an attention's keys over this source: tokens, a grid over a picture, frames, steps of a series."""
 
     def example_inputs(self, lengths: Sequence[int], generator: torch.Generator) -> Source:

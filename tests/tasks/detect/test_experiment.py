@@ -47,8 +47,8 @@ def test_without_data_it_draws_scenes_and_leaves_some_to_begin_with():
     made, report = tasks.experiment("detect", config("data.language=chinese"))
     assert (report.kept, len(made.valid)) == (18, 2)
     assert set(made.codec.labels) <= {"圆", "正方形", "三角形", "五角星", "菱形", "十字", "圆环", "心形"}
-    assert {"samples/1.png", "samples/objects.jsonl"} <= made.beside.keys()
-    first = json.loads(made.beside["samples/objects.jsonl"].decode().splitlines()[0])
+    assert {"samples/1.png", "samples/objects.jsonl"} <= made.extra_files.keys()
+    first = json.loads(made.extra_files["samples/objects.jsonl"].decode().splitlines()[0])
     assert first["image"] == "1.png"
     assert len(first["labels"]) == len(first["boxes"]) > 0
 
@@ -80,7 +80,7 @@ def test_a_table_of_ones_own_is_trained_on_and_opened(tmp_path):
     chosen = config(f"data.train={path}", f"data.valid={path}")
     made, _ = tasks.experiment("detect", chosen)
     assert made.codec.labels == ("cat", "dog")
-    assert not made.beside
+    assert not made.extra_files
     figures = made.evaluate(made.model.eval())
     assert figures.keys() == {"loss", "map50", "map"}
     from regard.alignment.heads import Head

@@ -30,7 +30,7 @@ def test_an_experiment_measures_its_pictures_and_begins_equally_for_equal_seeds(
     assert first.codec.mean == (0.5, 0.5, 0.5)
     for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert (first.better, first.upwards, first.task) == ("accuracy", True, "classify")
+    assert (first.monitor, first.higher_is_better, first.task) == ("accuracy", True, "classify")
 
 
 def test_a_figure_that_does_not_exist_decides_nothing(config):
