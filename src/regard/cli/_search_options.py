@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from regard import config as configuration
 from regard.cli.train import settings
+from regard.config import Search
+from regard.config.hints import meant_settings
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -25,7 +27,9 @@ def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[st
             inputs.append(each)
         elif not each.startswith(f"--{PART}"):
             option = configuration.shortened(each.partition("=")[0])
-            raise ConfigError(f"{command} has no option {option}; see --help, or give {NEEDED}")
+            meant = meant_settings(option.removeprefix("--"), [PART + field.name for field in dataclasses.fields(Search)])
+            hint = f"did you mean --{meant[0]}?" if meant else f"see --help, or give {NEEDED}"
+            raise ConfigError(f"{command} has no option {option}; {hint}")
         else:
             options += [each] if "=" in each else [each, *([value] if (value := next(rest, "")) else [])]
     if len(inputs) > 1:

@@ -8,6 +8,7 @@ import typer
 from regard import config as configuration
 from regard import registry
 from regard.cli import Command, app
+from regard.config.hints import foreign_option
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def read(task: str, path: Path | None, options: list[str]) -> Any:
 
 def settings(options: list[str]) -> list[str]:
     """["a.b=c"] from --a.b=c and --a.b c."""
-    found, rest = [], iter(options)
+    overrides, rest = [], iter(options)
     for option in rest:
         if not option.startswith("--"):
             raise ConfigError(
@@ -106,9 +107,9 @@ def settings(options: list[str]) -> list[str]:
             value = next(rest, "")
             if not value or value.startswith("--"):
                 name = configuration.shortened(name)
-                raise ConfigError(f"--{name} needs a value: --{name}=VALUE")
-        found.append(f"{name}={value}")
-    return found
+                raise ConfigError(foreign_option(name) or f"--{name} needs a value: --{name}=VALUE")
+        overrides.append(f"{name}={value}")
+    return overrides
 
 
 def _without_task(task: str, path: Path) -> dict[str, Any]:

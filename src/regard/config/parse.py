@@ -1,6 +1,5 @@
 """Configs from text and back: TOML and dotted overrides, checked where they come in."""
 
-import difflib
 import math
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
@@ -9,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
+from regard.config.hints import meant_settings, unknown_setting
 from regard.config.settings import BOUNDS, MAX_INTEGER
 from regard.errors import ConfigError
 from regard.inputs import open_stream
@@ -109,7 +109,8 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     from pydantic import ValidationError
 
     prepared = shorthand(kind, table)
-    unknown(kind, prepared)
+    if isinstance(prepared, Mapping):
+        refuse_unknown(kind, prepared)
     try:
         found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
@@ -191,18 +192,35 @@ def shorthand(kind: Any, table: Any) -> Any:
     return {key: shorthand(kinds.get(key), value) for key, value in table.items()}
 
 
-def unknown(kind: Any, table: Any, path: str = "") -> None:
-    """Raise for a key that no part has, naming the nearest one that exists."""
-    if not is_dataclass(kind) or not isinstance(table, Mapping):
-        return
-    kinds = {each.name: each.type for each in fields(kind)}
+def refuse_unknown(kind: Any, table: Mapping[str, Any], group: str = "", paths: Sequence[str] = ()) -> None:
+    """Raise for a key that no part has, and say which setting is meant."""
+    paths = paths or everything(kind)
+    kinds = {field.name: field.type for field in fields(kind)} if is_dataclass(kind) else {}
     for key, value in table.items():
-        if key not in kinds:
-            name = shortened(key)
-            near = difflib.get_close_matches(name, kinds, n=1) or difflib.get_close_matches(name, everything(kind), n=1)
-            hint = f"did you mean {path}{near[0]}?" if near else f"there are {', '.join(kinds)}"
-            raise ConfigError(f"there is no setting {path}{name}; {hint}")
-        unknown(kinds[key], value, f"{path}{key}.")
+        path = f"{group}{shortened(key)}"
+        if is_dataclass(part := kinds.get(key)) and not isinstance(value, Mapping) and "name" not in _names(part):
+            raise ConfigError(unknown_setting(path, paths))
+        if key in kinds:
+            if isinstance(value, Mapping):
+                refuse_unknown(kinds[key], value, f"{path}.", paths)
+        elif key == "name" and group:
+            if is_dataclass(kind):  # a group that has a name of its own may be set by it, and this one has none
+                raise ConfigError(unknown_setting(group[:-1], paths))
+        else:
+            inner = _first_path(path, value)
+            raise ConfigError(unknown_setting(inner if meant_settings(inner, paths) else path, paths))
+
+
+def _names(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _first_path(path: str, value: Any) -> str:
+    """Path of the first setting in a table of tables."""
+    while isinstance(value, Mapping) and value:
+        key, value = next(iter(value.items()))
+        path = f"{path}.{shortened(key)}"
+    return path
 
 
 def everything(kind: Any) -> list[str]:
