@@ -24,7 +24,7 @@ from attention import commit, hardware
 from regard.data.axis import Index
 from regard.viewer.html.render import BUDGET, html
 from regard.viewer.html.server import Server
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 RESULTS = Path(__file__).parent / "results" / "viewer.csv"
 HEADER = ["name", "shape", "ms", "spread_ms", "bytes", "beside_ms", "ratio", "figure", "hardware", "versions", "commit"]
@@ -62,7 +62,9 @@ def trace(side: int, heads: int = 1) -> Trace:
         weights[head] = grown / grown.sum(-1, keepdims=True)
         weights[head, side // 7] = 0
         weights[head, side // 7, side * 5 // 6] = 1
-    return Trace(f"{side} x {side}", (Example({"q": Index(side), "k": Index(side)}, (Look("a", "q", "k", weights),)),))
+    return Trace(
+        f"{side} x {side}", (Example({"q": Index(side), "k": Index(side)}, (AttentionMap("a", "q", "k", weights),)),)
+    )
 
 
 def percentile(taken: list[float], share: float) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.axis import Array, Audio, Image, Index, Series, Text
-from regard.viewer.trace import Edge, Example, Graph, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Edge, Example, Graph, Node, Trace
 
 RANDOM = np.random.default_rng(0)
 
@@ -48,8 +48,8 @@ def translation() -> Trace:
     scores = RANDOM.normal(scale=0.8, size=(4, 10, 12))
     for query, key in enumerate([4, 5, 3, 1, 2, 6, 7, 9, 10, 11]):
         scores[:, query, key] += 4
-    look = Look("decoder.cross", "target", "source", softmax(scores))
-    return Trace("translation", (Example({"source": english, "target": chinese}, (look,)),))
+    attention_map = AttentionMap("decoder.cross", "target", "source", softmax(scores))
+    return Trace("translation", (Example({"source": english, "target": chinese}, (attention_map,)),))
 
 
 def language(places: int) -> Trace:
@@ -60,12 +60,14 @@ def language(places: int) -> Trace:
     scores[:, :, [0, 33]] += 2.5
     weights = softmax(np.where(allowed, scores, -1e9)) * allowed
     axes = {"tokens": Text.of([f"tok{place}" for place in range(places)])}
-    return Trace("language", (Example(axes, (Look("decoder.0.self", "tokens", "tokens", weights, allowed=allowed),)),))
+    return Trace(
+        "language", (Example(axes, (AttentionMap("decoder.0.self", "tokens", "tokens", weights, allowed=allowed),)),)
+    )
 
 
 def encoder(layers: int, heads: int) -> Trace:
     """Heads that look at themselves, one before, one after, at the ends, or nowhere in particular."""
-    looks = []
+    attentions = []
     for layer in range(layers):
         scores = RANDOM.normal(scale=0.5 + 0.3 * layer, size=(heads, 24, 24))
         for head in range(heads):
@@ -74,8 +76,8 @@ def encoder(layers: int, heads: int) -> Trace:
                 scores[head] += 4 * np.eye(24, k=(0, 1, -1, 2)[habit])
             elif habit > 5:
                 scores[head][:, 0 if habit == 6 else -1] += 4
-        looks.append(Look(f"encoder.{layer}.self", "source", "source", softmax(scores), layer=layer))
-    return Trace("encoder", (Example({"source": Text.of([f"word{place}" for place in range(24)])}, tuple(looks)),))
+        attentions.append(AttentionMap(f"encoder.{layer}.self", "source", "source", softmax(scores), layer=layer))
+    return Trace("encoder", (Example({"source": Text.of([f"word{place}" for place in range(24)])}, tuple(attentions)),))
 
 
 def caption() -> Trace:
@@ -93,7 +95,7 @@ def caption() -> Trace:
         if middle is not None:
             scores[query, 1:] += 5 - ((row - middle[0]) ** 2 + (column - middle[1]) ** 2).ravel() / 200
     axes = {"words": words, "patches": Image((12, 12), (96, 96), pixels, ("CLS",))}
-    return Trace("caption", (Example(axes, (Look("decoder.cross", "words", "patches", softmax(scores)[None]),)),))
+    return Trace("caption", (Example(axes, (AttentionMap("decoder.cross", "words", "patches", softmax(scores)[None]),)),))
 
 
 def speech() -> Trace:
@@ -112,7 +114,7 @@ def speech() -> Trace:
     weights = softmax(scores + RANDOM.normal(scale=0.4, size=scores.shape))[None]
     text = Text.of(["四", "月", "九", "日", "<eos>"], special=(4,), lang="zh")
     axes = {"characters": text, "frames": Audio(120, 0.02, np.log1p(20 * spectrogram), sound.astype(np.float32), 8000)}
-    return Trace("speech", (Example(axes, (Look("decoder.cross", "characters", "frames", weights),)),))
+    return Trace("speech", (Example(axes, (AttentionMap("decoder.cross", "characters", "frames", weights),)),))
 
 
 def load() -> Trace:
@@ -124,7 +126,7 @@ def load() -> Trace:
     near = np.exp(-((np.minimum(before, 24 - before) / 1.5) ** 2)) * (1 + hours / 96)
     scores = np.where(hours < 192, near + RANDOM.normal(scale=0.3, size=near.shape), -1e9)
     axes = {"hours ahead": Index(24), "hours": Series(1704067200.0 + 3600 * hours, values, ("load", "heat"), split=192)}
-    return Trace("load", (Example(axes, (Look("decoder.cross", "hours ahead", "hours", softmax(scores)[None]),)),))
+    return Trace("load", (Example(axes, (AttentionMap("decoder.cross", "hours ahead", "hours", softmax(scores)[None]),)),))
 
 
 def network() -> Trace:

@@ -79,7 +79,7 @@ def train(kind: str, folder: Path) -> Path:
 def shots(recurrent: Trace, transformer: Trace, film: Trace) -> list[Shot]:
     """Every picture of the documentation."""
     one, two = [recurrent], [recurrent, transformer]
-    last = transformer.look().name
+    last = transformer.attention().name
     pins = f"{last}:0,{last}:2"
     aligned = transformer.with_gold(GOLD) if transformer.example().axes["target"].text == WRITTEN else None
     if aligned is None:

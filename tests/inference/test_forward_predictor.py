@@ -65,7 +65,7 @@ def test_what_is_predicted_while_somebody_listens_is_traced(seeing, pictures):
         seeing.predict(pictures[:2])
     trace = rec.trace()
     assert [example.title for example in trace.examples] == pictures[:2]
-    assert {look.name for look in trace.examples[0].looks} == {"queries.attention"}
+    assert {look.name for look in trace.examples[0].attentions} == {"queries.attention"}
 
 
 def test_a_run_that_writes_no_text_is_opened_by_see_and_refused_by_load(monkeypatch, seeing):

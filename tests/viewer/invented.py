@@ -3,7 +3,7 @@
 import numpy as np
 
 from regard.data.axis import Audio, Image, Index, Series, Text
-from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Frame, Graph, Node, Trace
 
 ENGLISH = ("Tom", "chase", "Jerry", "<eos>")
 CHINESE = ("汤姆", "追逐", "杰瑞", "<eos>")
@@ -28,14 +28,16 @@ def translation(seed: int = 0, layers: int = 2, heads: int = 4, name: str = "tra
     source = Text(ENGLISH, "Tom chase Jerry", ((0, 3), (4, 9), (10, 15), None), (3,), "en")
     target = Text(CHINESE, "汤姆追逐杰瑞", ((0, 2), (2, 4), (4, 6), None), (3,), "zh-Hans")
     triangle = np.tri(4, dtype=bool)
-    looks = []
+    attentions = []
     for layer in range(layers):
-        looks.append(Look(f"encoder.layers.{layer}.self", "source", "source", weights(heads, 4, 4, seed + layer), layer))
+        attentions.append(
+            AttentionMap(f"encoder.layers.{layer}.self", "source", "source", weights(heads, 4, 4, seed + layer), layer)
+        )
     for layer in range(layers):
         own = causal(heads, 4, seed + 10 + layer)
-        looks.append(Look(f"decoder.layers.{layer}.self", "target", "target", own, layer, allowed=triangle))
-        looks.append(
-            Look(f"decoder.layers.{layer}.cross", "target", "source", weights(heads, 4, 4, seed + 20 + layer), layer)
+        attentions.append(AttentionMap(f"decoder.layers.{layer}.self", "target", "target", own, layer, allowed=triangle))
+        attentions.append(
+            AttentionMap(f"decoder.layers.{layer}.cross", "target", "source", weights(heads, 4, 4, seed + 20 + layer), layer)
         )
     steps = tuple(
         Choice(place, piece, -0.2 - place / 10, ((piece, -0.2 - place / 10), ("杰里", -1.9), ("猫", -2.5)))
@@ -52,30 +54,40 @@ def translation(seed: int = 0, layers: int = 2, heads: int = 4, name: str = "tra
     )
     film = tuple(
         Frame(
-            step, 3.0 - step / 400, {look.name: weights(heads, 4, 4, step) for look in looks if look.name.endswith("cross")}
+            step,
+            3.0 - step / 400,
+            {
+                attention_map.name: weights(heads, 4, 4, step)
+                for attention_map in attentions
+                if attention_map.name.endswith("cross")
+            },
         )
         for step in (0, 100, 200, 400)
     )
     return Trace(
         name,
-        (Example({"source": source, "target": target}, tuple(looks), steps, beams, "Tom chase Jerry"),),
-        network(looks),
+        (Example({"source": source, "target": target}, tuple(attentions), steps, beams, "Tom chase Jerry"),),
+        network(attentions),
         film,
     )
 
 
-def network(looks: list[Look]) -> Graph:
+def network(attentions: list[AttentionMap]) -> Graph:
     """A network around some attentions."""
     nodes = [
         Node("encoder", "encoder", None, {"source": (1, 4)}, (1, 4, 64), 1000),
         Node("decoder", "decoder", None, {}, (1, 4, 64), 2000),
     ]
     edges = [Edge("encoder", "decoder", (1, 4, 64), "memory")]
-    for look in looks:
-        parent = look.name.partition(".")[0]
+    for attention_map in attentions:
+        parent = attention_map.name.partition(".")[0]
         about = {"score": "scaled_dot", "normalise": "softmax", "scope": "everywhere", "heads": 4, "kernel": "reference"}
-        nodes.append(Node(look.name, "attention", parent, {"query": (1, 4, 64), "key": (1, 4, 64)}, (1, 4, 64), 500, about))
-        edges.append(Edge("encoder" if look.key == "source" else "decoder", look.name, (1, 4, 64), "key,value"))
+        nodes.append(
+            Node(attention_map.name, "attention", parent, {"query": (1, 4, 64), "key": (1, 4, 64)}, (1, 4, 64), 500, about)
+        )
+        edges.append(
+            Edge("encoder" if attention_map.key == "source" else "decoder", attention_map.name, (1, 4, 64), "key,value")
+        )
     return Graph(tuple(nodes), tuple(edges))
 
 
@@ -90,8 +102,8 @@ def large(queries: int, keys: int, heads: int = 1, seed: int = 0) -> Trace:
         made[queries // 7] = 0
         made[queries // 7, keys * 5 // 6] = 1
         matrices.append(made.astype(np.float16))
-    look = Look("cross", "queries", "keys", np.stack(matrices))
-    return Trace("large", (Example({"queries": Index(queries), "keys": Index(keys)}, (look,)),))
+    attention_map = AttentionMap("cross", "queries", "keys", np.stack(matrices))
+    return Trace("large", (Example({"queries": Index(queries), "keys": Index(keys)}, (attention_map,)),))
 
 
 def picture() -> Trace:
@@ -99,7 +111,7 @@ def picture() -> Trace:
     pixels = np.zeros((64, 64, 3), np.uint8)
     pixels[16:48, 16:48] = (200, 120, 40)
     axes = {"caption": Text.of(["a", "square"], lang="en"), "patches": Image((4, 4), (64, 64), pixels, ("CLS",))}
-    return Trace("caption", (Example(axes, (Look("decoder.cross", "caption", "patches", weights(2, 2, 17)),)),))
+    return Trace("caption", (Example(axes, (AttentionMap("decoder.cross", "caption", "patches", weights(2, 2, 17)),)),))
 
 
 def forecast() -> Trace:
@@ -107,7 +119,7 @@ def forecast() -> Trace:
     times = np.arange(48) * 3600.0 + 1_700_000_000
     values = np.sin(np.arange(48) / 24 * 2 * np.pi)[:, None].astype(np.float32)
     axes = {"hours": Series(times, values, ("load",), 36), "ahead": Index(12)}
-    return Trace("forecast", (Example(axes, (Look("decoder.cross", "ahead", "hours", weights(1, 12, 48)),)),))
+    return Trace("forecast", (Example(axes, (AttentionMap("decoder.cross", "ahead", "hours", weights(1, 12, 48)),)),))
 
 
 def sound() -> Trace:
@@ -118,4 +130,4 @@ def sound() -> Trace:
     bins = np.arange(40)[:, None]
     spectrogram = np.exp(-((bins - np.linspace(10, 30, frames)[None]) ** 2) / 8).astype(np.float32)
     axes = {"letters": Text.of(list("hello"), lang="en"), "frames": Audio(frames, 0.01, spectrogram, wave, rate)}
-    return Trace("speech", (Example(axes, (Look("decoder.cross", "letters", "frames", weights(2, 5, frames)),)),))
+    return Trace("speech", (Example(axes, (AttentionMap("decoder.cross", "letters", "frames", weights(2, 5, frames)),)),))

@@ -19,16 +19,24 @@ OWN = np.full((3, 3), 1 / 3, np.float32)
 
 def test_one_matrix_with_its_tokens():
     trace = Trace.from_arrays(CROSS, TARGET, SOURCE, name="decoder.cross", title="one", lang="zh")
-    look, [example] = trace.look(), trace.examples
-    assert (look.name, look.query, look.key, look.layer) == ("decoder.cross", "queries", "keys", 0)
-    assert look.weights.shape == (1, 3, 4)
+    attention_map, [example] = trace.attention(), trace.examples
+    assert (attention_map.name, attention_map.query, attention_map.key, attention_map.layer) == (
+        "decoder.cross",
+        "queries",
+        "keys",
+        0,
+    )
+    assert attention_map.weights.shape == (1, 3, 4)
     assert example.axes["queries"].labels == TARGET
     assert (example.axes["keys"].lang, example.title) == ("zh", "one")
 
 
 def test_heads_and_layers_come_first():
     trace = Trace.from_arrays(np.broadcast_to(CROSS, (2, 5, 3, 4)), TARGET, SOURCE, name="cross")
-    assert [(look.name, look.layer, look.weights.shape) for look in trace.example().looks] == [
+    assert [
+        (attention_map.name, attention_map.layer, attention_map.weights.shape)
+        for attention_map in trace.example().attentions
+    ] == [
         ("cross.0", 0, (5, 3, 4)),
         ("cross.1", 1, (5, 3, 4)),
     ]
@@ -36,7 +44,7 @@ def test_heads_and_layers_come_first():
 
 def test_without_a_key_a_square_is_self_attention():
     trace = Trace.from_arrays(OWN, TARGET)
-    assert (trace.look().query, trace.look().key) == ("tokens", "tokens")
+    assert (trace.attention().query, trace.attention().key) == ("tokens", "tokens")
     assert trace.example().axes["tokens"].labels == TARGET
 
 
@@ -66,7 +74,7 @@ def test_an_axis_is_taken_as_it_is_and_a_number_is_so_many_places():
     ],
 )
 def test_tensors_arrays_and_lists_of_any_precision(given, dtype):
-    weights = Trace.from_arrays(given, TARGET, SOURCE).look().weights
+    weights = Trace.from_arrays(given, TARGET, SOURCE).attention().weights
     assert weights.dtype == dtype
     np.testing.assert_allclose(weights.sum(-1), 1)
 
@@ -79,7 +87,10 @@ def test_several_attentions_share_axes():
         key={"encoder": "source", "own": "target", "cross": "source"},
         mask={"own": None},
     )
-    found = [(look.name, look.query, look.key, look.layer) for look in trace.example().looks]
+    found = [
+        (attention_map.name, attention_map.query, attention_map.key, attention_map.layer)
+        for attention_map in trace.example().attentions
+    ]
     assert found == [
         ("encoder.0", "source", "source", 0),
         ("encoder.1", "source", "source", 1),
@@ -90,25 +101,25 @@ def test_several_attentions_share_axes():
 
 def test_layers_of_one_pair_of_axes_are_counted_over_all_its_attentions():
     trace = Trace.from_arrays({"a": OWN, "b": OWN}, axes={"t": TARGET}, query="t", key="t")
-    assert [look.layer for look in trace.example().looks] == [0, 1]
+    assert [attention_map.layer for attention_map in trace.example().attentions] == [0, 1]
 
 
 def test_an_axis_that_alone_is_long_enough_is_found():
     trace = Trace.from_arrays({"cross": CROSS}, axes={"source": SOURCE, "target": TARGET})
-    assert (trace.look().query, trace.look().key) == ("target", "source")
+    assert (trace.attention().query, trace.attention().key) == ("target", "source")
 
 
 def test_masks_and_scores():
     causal = np.tri(3) / np.tri(3).sum(-1, keepdims=True)
     trace = Trace.from_arrays(causal, TARGET, mask="causal", scores=np.zeros((3, 3)))
-    np.testing.assert_array_equal(trace.look().allowed, np.tri(3, dtype=bool))
-    assert trace.look().scores.shape == (1, 3, 3)
+    np.testing.assert_array_equal(trace.attention().allowed, np.tri(3, dtype=bool))
+    assert trace.attention().scores.shape == (1, 3, 3)
     given = Trace.from_arrays(causal, TARGET, mask=torch.tensor(np.tri(3, dtype=bool)))
-    np.testing.assert_array_equal(given.look().allowed, np.tri(3, dtype=bool))
+    np.testing.assert_array_equal(given.attention().allowed, np.tri(3, dtype=bool))
 
 
 def test_attentions_that_do_not_sum_to_one_say_so():
-    assert Trace.from_arrays(3 * CROSS, TARGET, SOURCE, sums_to_one=False).look().sums_to_one is False
+    assert Trace.from_arrays(3 * CROSS, TARGET, SOURCE, sums_to_one=False).attention().sums_to_one is False
 
 
 @pytest.mark.parametrize(
@@ -147,6 +158,6 @@ def test_the_example_of_any_model_runs_in_thirty_lines(tmp_path, monkeypatch):
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 30
     monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path)])
     runpy.run_path(str(script), run_name="__main__")
-    look = Trace.load(tmp_path / "any.attn.safetensors").look("decoder.cross")
-    assert look.weights.shape == (4, 4, 4)
+    attention_map = Trace.load(tmp_path / "any.attn.safetensors").attention("decoder.cross")
+    assert attention_map.weights.shape == (4, 4, 4)
     assert {"any.attn.safetensors", "any.html"} <= {path.name for path in tmp_path.iterdir()}

@@ -5,7 +5,7 @@ import pytest
 
 from regard.data.axis import Text
 from regard.viewer.io.errors import TraceError
-from regard.viewer.trace import Example, Links, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Links, Trace
 
 EYE = np.eye(3, dtype=np.float32)
 HEADS = np.stack([EYE, EYE[[1, 0, 2]]])
@@ -21,8 +21,8 @@ def given(gold, **options):
 def several():
     """Attentions within and between two axes."""
     axes = {"source": Text.of(["a", "b", "c"]), "target": Text.of(["x", "y", "z"])}
-    looks = (Look("own", "source", "source", HEADS), Look("cross", "target", "source", HEADS))
-    return Trace("t", (Example(axes, looks), Example(axes, (Look("own", "source", "source", HEADS),))))
+    attentions = (AttentionMap("own", "source", "source", HEADS), AttentionMap("cross", "target", "source", HEADS))
+    return Trace("t", (Example(axes, attentions), Example(axes, (AttentionMap("own", "source", "source", HEADS),))))
 
 
 def test_pairs_are_sure_links_between_the_axes_of_the_attention():
@@ -58,7 +58,7 @@ def test_special_tokens_are_no_words_unless_the_links_say_so():
     axes = {"t": Text(("x", "<eos>"), "x", ((0, 1), None), (1,)), "s": Text(("a", "<eos>"), "a", ((0, 1), None), (1,))}
     # x reads the end most and a less; the end reads the end
     weights = np.array([[[0.4, 0.6], [0, 1]]], np.float32)
-    trace = Trace("t", (Example(axes, (Look("cross", "t", "s", weights),)),))
+    trace = Trace("t", (Example(axes, (AttentionMap("cross", "t", "s", weights),)),))
     assert trace.with_gold([(0, 0)]).alignment_error().tolist() == [0]
     assert trace.with_gold([(0, 0), (1, 1)]).alignment_error().tolist() == pytest.approx([1 - 2 / 4])
 
@@ -66,8 +66,8 @@ def test_special_tokens_are_no_words_unless_the_links_say_so():
 def test_what_is_not_there_is_said():
     with pytest.raises(ValueError, match=r"example 0 has no gold links, .* give it some: trace.with_gold"):
         several().alignment_error()
-    look = Look("cross", "target", "source", HEADS[:, :1], rows=(0,))
-    some = Trace("t", (Example(several().example().axes, (look,)),)).with_gold(SURE)
+    attention_map = AttentionMap("cross", "target", "source", HEADS[:, :1], rows=(0,))
+    some = Trace("t", (Example(several().example().axes, (attention_map,)),)).with_gold(SURE)
     with pytest.raises(ValueError, match="the alignment error of cross needs the weights of every query"):
         some.alignment_error()
 

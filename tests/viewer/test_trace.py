@@ -8,29 +8,33 @@ import numpy as np
 import pytest
 
 from regard.data.axis import Index
-from regard.viewer.trace import Example, Frame, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Frame, Trace
 
 HALF = np.array([[[1, 0], [0.5, 0.5]]], np.float32)
 
 
 def trace():
     axes = {"s": Index(2), "t": Index(2)}
-    looks = (Look("own", "s", "s", HALF), Look("cross", "t", "s", HALF), Look("after", "t", "t", HALF))
-    return Trace("name", (Example(axes, looks), Example(axes, ())))
+    attentions = (
+        AttentionMap("own", "s", "s", HALF),
+        AttentionMap("cross", "t", "s", HALF),
+        AttentionMap("after", "t", "t", HALF),
+    )
+    return Trace("name", (Example(axes, attentions), Example(axes, ())))
 
 
 def test_the_last_attention_over_another_axis_is_the_one_to_look_at():
-    assert trace().look().name == "cross"
-    assert trace().look("own").name == "own"
-    assert Trace.from_arrays(HALF).look().name == "attention"
-    assert [look.name for look in trace().example().looks] == ["own", "cross", "after"]
+    assert trace().attention().name == "cross"
+    assert trace().attention("own").name == "own"
+    assert Trace.from_arrays(HALF).attention().name == "attention"
+    assert [attention_map.name for attention_map in trace().example().attentions] == ["own", "cross", "after"]
 
 
 def test_what_is_not_there_is_said():
     with pytest.raises(KeyError, match="no attention of this trace is called 'x'; there are own, cross, after"):
-        trace().look("x")
+        trace().attention("x")
     with pytest.raises(KeyError, match="example 1 of the trace 'name' has no attention"):
-        trace().look(example=1)
+        trace().attention(example=1)
     with pytest.raises(IndexError, match="the trace 'name' has 2 examples, asked for number 2"):
         trace().example(2)
     with pytest.raises(KeyError, match="there is no curve 'loudness'; there are received, "):
@@ -39,7 +43,7 @@ def test_what_is_not_there_is_said():
 
 def test_it_goes_to_a_file_and_comes_back(tmp_path):
     path = trace().save(tmp_path / "t.attn.safetensors")
-    assert [look.name for look in Trace.load(path).example().looks] == ["own", "cross", "after"]
+    assert [attention_map.name for attention_map in Trace.load(path).example().attentions] == ["own", "cross", "after"]
 
 
 def test_its_numbers_are_arrays():

@@ -9,7 +9,7 @@ from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.gold import links
 from regard.viewer.io.check import check
 from regard.viewer.io.errors import TraceError
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 CAUSAL = "causal"
 AXES = (Text, Audio, Image, Series, Index)
@@ -53,13 +53,20 @@ def from_arrays(
         sides, query, key = _pair(next(iter(layers.values())), name, query, key, lang)
     else:
         sides = {each: axis(given, f"axis {each!r}", lang) for each, given in axes.items()}
-    looks: list[Look] = []
+    attentions: list[AttentionMap] = []
     for each, arrays in layers.items():
         ends = (_side(query, each, arrays[0].shape[1], sides, "query"), _side(key, each, arrays[0].shape[2], sides, "key"))
         given = (_of(mask, each), _of(scores, each))
-        looks += _looks(each, arrays, ends, given, sums_to_one, sum((look.query, look.key) == ends for look in looks))
-    made = None if gold is None else links(gold, looks)
-    trace = Trace(name, (Example(sides, tuple(looks), title=title, gold=made),))
+        attentions += _attention_maps(
+            each,
+            arrays,
+            ends,
+            given,
+            sums_to_one,
+            sum((attention_map.query, attention_map.key) == ends for attention_map in attentions),
+        )
+    made = None if gold is None else links(gold, attentions)
+    trace = Trace(name, (Example(sides, tuple(attentions), title=title, gold=made),))
     check(trace)
     return trace
 
@@ -143,18 +150,18 @@ def _of(said: Any, name: str) -> Any:
     return said.get(name) if isinstance(said, Mapping) else said
 
 
-def _looks(
+def _attention_maps(
     name: str, arrays: list[Array], ends: tuple[str, str], given: tuple[Any, Any], sums_to_one: bool, first: int
-) -> list[Look]:
+) -> list[AttentionMap]:
     """One look for each layer; `first` layers of the same axes came before."""
     mask, scores = given
     scored = None if scores is None else _layers(f"{name}, scores", scores)
     if scored is not None and len(scored) != len(arrays):
         raise TraceError(f"attention {name!r}: {len(arrays)} layers of weights and {len(scored)} of scores; they must agree")
-    looks = []
+    attentions = []
     for layer, weights in enumerate(arrays):
-        looks.append(
-            Look(
+        attentions.append(
+            AttentionMap(
                 name=name if len(arrays) == 1 else f"{name}.{layer}",
                 query=ends[0],
                 key=ends[1],
@@ -165,7 +172,7 @@ def _looks(
                 scores=None if scored is None else scored[layer],
             )
         )
-    return looks
+    return attentions
 
 
 def _allowed(mask: Any, weights: Array, name: str) -> Array | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Look:
+class AttentionMap:
     """One attention on one example: where each of its queries looked.
 
     `weights` is (heads, queries, keys), or None where only statistics were recorded; with `rows` it has the rows of these
@@ -39,7 +39,7 @@ class Look:
 
     def __repr__(self) -> str:
         shape = "no weights" if self.weights is None else f"weights {self.weights.shape}"
-        return f"Look({self.name!r}, {self.query} x {self.key}, {shape})"
+        return f"AttentionMap({self.name!r}, {self.query} x {self.key}, {shape})"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Example:
     """One input: its axes by name, what every attention did, how it was decoded, and `gold`, what it should have linked."""
 
     axes: Mapping[str, Axis]
-    looks: tuple[Look, ...]
+    attentions: tuple[AttentionMap, ...]
     steps: tuple[Choice, ...] = ()
     beams: Beams | None = None
     title: str = ""
@@ -93,7 +93,7 @@ class Example:
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name} {len(axis)}" for name, axis in self.axes.items())
-        return f"Example({self.title!r}, {axes}: {', '.join(look.name for look in self.looks)})"
+        return f"Example({self.title!r}, {axes}: {', '.join(attention_map.name for attention_map in self.attentions)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class Trace:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        maps = sum(len(example.looks) for example in self.examples)
+        maps = sum(len(example.attentions) for example in self.examples)
         parts = [format_count(len(self.examples), "example"), format_count(maps, "attention")]
         if self.training:
             parts.append(format_count(len(self.training), "training frame"))
@@ -172,17 +172,19 @@ class Trace:
             raise IndexError(f"the trace {self.name!r} has {len(self.examples)} examples, asked for number {number}")
         return self.examples[number]
 
-    def look(self, name: str | None = None, example: int = 0) -> Look:
+    def attention(self, name: str | None = None, example: int = 0) -> AttentionMap:
         """One attention of an example; without a name the last over another axis, or simply the last."""
-        looks = self.example(example).looks
-        if not looks:
+        attentions = self.example(example).attentions
+        if not attentions:
             raise KeyError(f"example {example} of the trace {self.name!r} has no attention")
         if name is None:
-            return next((each for each in reversed(looks) if each.query != each.key), looks[-1])
-        for each in looks:
+            return next((each for each in reversed(attentions) if each.query != each.key), attentions[-1])
+        for each in attentions:
             if each.name == name:
                 return each
-        raise KeyError(f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in looks)}")
+        raise KeyError(
+            f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in attentions)}"
+        )
 
     @classmethod
     def from_arrays(
@@ -269,7 +271,7 @@ class Trace:
         """A curve of every head: received (heads, keys), or largest, effective, focus, spread, sink (heads, queries)."""
         from regard.viewer.metrics.strength import summary
 
-        curves = summary(self.look(attention, example), self.example(example).axes).curves
+        curves = summary(self.attention(attention, example), self.example(example).axes).curves
         if curve not in curves:
             raise KeyError(f"there is no curve {curve!r}; there are {', '.join(curves)}")
         return curves[curve]

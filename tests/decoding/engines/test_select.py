@@ -130,7 +130,7 @@ def test_a_recorder_hears_what_the_engine_would_not_tell(graph):
     with regard.record(built, graph=graph) as heard:
         assert type(select_engine(built.decoder, memory)) is as_it_is.EagerEngine
         beam(select_engine(built.decoder, memory), memory, beams=1, length=2)
-    assert heard.trace().example().looks
+    assert heard.trace().example().attentions
     assert type(select_engine(built.decoder, memory)) is recurrent.Engine
 
 

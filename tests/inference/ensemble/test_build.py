@@ -46,7 +46,7 @@ def test_an_alignment_is_the_mean_of_the_members(runs):
 
 def test_a_trace_has_the_attentions_of_every_member_between_the_same_words(runs):
     trace = regard.ensemble([runs["first"], runs["transformer"]]).trace(["Tom chases Jerry"], beam=2)
-    looks = {look.name: (look.query, look.key) for look in trace.example().looks}
+    looks = {look.name: (look.query, look.key) for look in trace.example().attentions}
     assert looks["0.decoder.cross"] == ("target", "source")
     assert looks["1.encoder.0.self"] == ("source", "source")
     assert looks["1.decoder.0.self"] == ("target", "written")

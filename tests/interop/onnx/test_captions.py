@@ -63,9 +63,9 @@ def test_a_trace_of_graphs_has_the_picture_for_an_axis_and_the_decoders_looks(ca
         assert isinstance(other.axes["source"], Image)
         assert other.axes["source"].grid == one.axes["source"].grid
         assert [step.token for step in other.steps] == [step.token for step in one.steps]
-        looks = {look.name: look for look in one.looks}
-        assert [look.name for look in other.looks] == ["decoder.0.self", "decoder.0.cross"]
-        for look in other.looks:
+        looks = {look.name: look for look in one.attentions}
+        assert [look.name for look in other.attentions] == ["decoder.0.self", "decoder.0.cross"]
+        for look in other.attentions:
             assert look.weights == pytest.approx(looks[look.name].weights, abs=1e-3)
         assert other.beams.tokens == one.beams.tokens
 

@@ -98,7 +98,7 @@ def test_the_command_aligns_and_traces_by_this_engine(copy, traced, tmp_path):
     assert (right.exit_code, done.exit_code) == (0, 0), done.output
     assert done.stdout == right.stdout
     assert "1 traced. Exported graphs tell where their decoder looked" in done.stderr
-    assert [look.name for look in Trace.load(out).example().looks] == ["decoder.cross"]
+    assert [look.name for look in Trace.load(out).example().attentions] == ["decoder.cross"]
 
 
 def test_an_engine_on_another_device_is_refused(exported):

@@ -5,7 +5,7 @@ import torch
 import regard
 from regard.attention.types import Attended
 from regard.errors import RefusedError
-from regard.interop.onnx.trace import NOTE, looks
+from regard.interop.onnx.trace import NOTE, attentions
 
 TEXTS = ["Tom chases Jerry", "the big dog likes a small cat"]
 
@@ -17,7 +17,7 @@ def test_what_looks_at_the_target_so_far_may_not_see_what_is_to_come():
         name: Attended(torch.zeros(1, 2, 0), weights)
         for name, weights in {"decoder.0.self": own, "decoder.0.cross": over, "decoder.1.self": own}.items()
     }
-    first, cross, second = looks(attended)
+    first, cross, second = attentions(attended)
     assert (first.query, first.key, first.layer, second.layer) == ("target", "written", 0, 1)
     assert first.allowed.tolist() == [[True, False], [True, True]]
     assert first.sums_to_one
@@ -36,15 +36,15 @@ def test_a_trace_of_graphs_is_the_runs_own_as_far_as_the_decoder_goes(run, expor
         assert {name: axis.pieces for name, axis in other.axes.items()} == {n: axis.pieces for n, axis in one.axes.items()}
         assert [step.token for step in other.steps] == [step.token for step in one.steps]
         assert [step.logprob for step in other.steps] == pytest.approx([step.logprob for step in one.steps], abs=1e-4)
-        [look], [expected] = other.looks, [each for each in one.looks if each.name.startswith("decoder.")]
-        assert (look.name, look.query, look.key) == (expected.name, expected.query, expected.key)
-        np.testing.assert_allclose(look.weights, expected.weights, atol=1e-3)
+        [attention_map], [expected] = other.attentions, [each for each in one.attentions if each.name.startswith("decoder.")]
+        assert (attention_map.name, attention_map.query, attention_map.key) == (expected.name, expected.query, expected.key)
+        np.testing.assert_allclose(attention_map.weights, expected.weights, atol=1e-3)
         if beam > 1:
             assert other.beams.tokens == one.beams.tokens
             assert other.beams.best == one.beams.best
             np.testing.assert_allclose(other.beams.weights, one.beams.weights, atol=1e-2)
     saved = found.save(tmp_path / "graphs.attn.safetensors")
-    assert regard.Trace.load(saved).look().name == "decoder.cross"
+    assert regard.Trace.load(saved).attention().name == "decoder.cross"
 
 
 @pytest.mark.unhooked

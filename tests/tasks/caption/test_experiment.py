@@ -106,8 +106,8 @@ def test_its_trace_has_the_picture_for_an_axis(run, tmp_path):
     axis = example.axes["source"]
     assert isinstance(axis, Image)
     assert (axis.grid, axis.size, axis.pixels.shape) == ((4, 4), (32, 32), (32, 32, 3))
-    assert [look.key for look in example.looks] == ["source"]
-    assert example.looks[0].weights.shape[2] == 16
+    assert [look.key for look in example.attentions] == ["source"]
+    assert example.attentions[0].weights.shape[2] == 16
     assert example.beams is not None
 
 

@@ -61,7 +61,7 @@ def test_a_trace_has_the_way_over_the_pixels_and_what_was_said_at_its_end(tmp_pa
     [example] = load(tmp_path / "t.attn.safetensors").examples
     assert example.axes["picture"].grid == (28, 28)
     assert example.axes["glimpse"].labels == ["glimpse 1", "glimpse 2", "glimpse 3", "glimpse 4"]
-    [look] = [each for each in example.looks if each.name == "glimpses"]
+    [look] = [each for each in example.attentions if each.name == "glimpses"]
     assert look.weights.shape == (1, 4, 784)
     [[best]] = model.predict([str(tmp_path / "a.png")])
     assert (example.steps[0].query, example.steps[0].token) == (3, best.text)

@@ -115,7 +115,7 @@ def test_a_trace_shows_the_likeliest_labels_first_over_the_picture(tmp_path):
     [[best]] = model.predict([str(tmp_path / "a.png")])
     assert example.axes["label"].labels[0] == best.text == example.steps[0].token
     assert example.axes["picture"].grid == (2, 4)
-    assert example.looks[-1].weights.shape == (4, 3, 8)
+    assert example.attentions[-1].weights.shape == (4, 3, 8)
 
 
 def test_labels_that_hold_are_marked_and_a_batch_without_any_is_refused():

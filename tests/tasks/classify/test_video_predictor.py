@@ -47,7 +47,7 @@ def test_a_trace_has_frames_on_one_sheet(tmp_path):
     save(model.trace([path]), tmp_path / "t.attn.safetensors")
     [example] = load(tmp_path / "t.attn.safetensors").examples
     assert example.axes["picture"].grid == (4, 4)  # two frames of 2 x 2 places in a row, one and an empty one below
-    space, time, both = example.looks
+    space, time, both = example.attentions
     parts = torch.tensor(space.weights).view(4, 3, 2, 2, 2, 2).sum((3, 5)).flatten(2)  # heads, frames, frames of the sheet
     assert_close(parts, torch.eye(4)[:3].expand(4, 3, 4))
     shares = torch.tensor(both.weights).view(2, 2, 2, 2).sum((1, 3)).flatten()

@@ -116,7 +116,7 @@ def test_a_trace_has_the_things_by_name_and_a_look_of_each_layer(detector, pictu
     assert shown.axes["picture"].grid == (4, 8)
     assert shown.looks["decoder.0.cross"].weights.shape == (1, 2, 32)
     trace = detector.trace([str(picture)])
-    looks = [look for look in trace.examples[0].looks if look.key == "picture"]
+    looks = [look for look in trace.examples[0].attentions if look.key == "picture"]
     assert [look.name for look in looks] == ["decoder.0.cross", "decoder.1.cross"]
     assert looks[0].weights.shape[2] == 32
 

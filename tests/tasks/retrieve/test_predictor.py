@@ -83,7 +83,7 @@ def test_without_a_closer_look_the_tower_of_the_picture_shows_where_it_looked(tm
     [[answer]] = model.predict(["a red circle"], align=True)
     assert answer.target == ["a red circle"]
     assert answer.weights.shape == (1, 16)
-    assert [look.name for look in model.trace(["a red circle"]).examples[0].looks] == [
+    assert [look.name for look in model.trace(["a red circle"]).examples[0].attentions] == [
         "picture.query.attention",
         "text.query.attention",
     ]
@@ -94,7 +94,7 @@ def test_its_trace_has_the_text_over_the_picture(run, model, tmp_path):
     examples = load(tmp_path / "t.attn.safetensors").examples
     assert len(examples) == 2
     for example in examples:
-        looks = {look.name: (look.query, look.key) for look in example.looks}
+        looks = {look.name: (look.query, look.key) for look in example.attentions}
         assert looks["reranking.layers.0.cross"] == ("text", "picture")
         assert looks["picture.query.attention"] == ("vector", "picture")
         assert looks["text.query.attention"] == ("vector", "text")

@@ -70,7 +70,7 @@ def test_a_trace_shows_each_look_at_the_words_and_at_the_picture(seeing, inputs,
     save(seeing.trace(inputs[:2]), tmp_path / "t.attn.safetensors")
     trace = load(tmp_path / "t.attn.safetensors")
     first, _ = trace.examples
-    looks = {look.name: (look.query, look.key) for look in first.looks}
+    looks = {look.name: (look.query, look.key) for look in first.attentions}
     hops = {f"hops.{hop}.{kind}" for hop in (0, 1) for kind in ("words", "regions")}
     assert looks == {
         "question.0.self": ("question", "question"),

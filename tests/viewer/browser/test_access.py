@@ -73,7 +73,7 @@ def test_every_canvas_that_says_something_says_it_in_words(watched):
 def test_the_table_is_the_matrix(watched):
     trace = translation()
     page = watched.show(render.html([trace]), fragment="#v=table&a=decoder.layers.1.cross&h=3&top=4")
-    weights = trace.look("decoder.layers.1.cross").weights[3]
+    weights = trace.attention("decoder.layers.1.cross").weights[3]
     rows = page.locator(".table tbody tr").all()
     assert len(rows) == 4
     for query, row in enumerate(rows):

@@ -9,7 +9,7 @@ import pytest
 from regard.data.axis import Text
 from regard.viewer.html import render
 from regard.viewer.html.server import Server
-from regard.viewer.trace import Choice, Edge, Example, Graph, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Choice, Edge, Example, Graph, Node, Trace
 
 CALL = "window.hacked=1"
 CORES = [
@@ -61,11 +61,13 @@ def hostile(texts):
     weights = np.full((1, count, count), 1 / count, np.float32)
     name = texts[0]
     axis = Text.of(texts, lang="en")
-    look = Look(f"{name}.cross", f"{name}q", f"{name}k", weights, source=texts[-1])
+    attention_map = AttentionMap(f"{name}.cross", f"{name}q", f"{name}k", weights, source=texts[-1])
     steps = tuple(Choice(place, text, -0.5, ((text, -0.5), (texts[-1], -1.0))) for place, text in enumerate(texts))
-    node = Node(look.name, "attention", name, {texts[1]: (1, 2)}, (1, 2), 3, {"score": texts[2], "kernel": texts[3]})
-    graph = Graph((Node(name, texts[4]), node), (Edge(name, look.name, (1, 2), texts[5]),))
-    example = Example({f"{name}q": axis, f"{name}k": axis}, (look,), steps, None, texts[6])
+    node = Node(
+        attention_map.name, "attention", name, {texts[1]: (1, 2)}, (1, 2), 3, {"score": texts[2], "kernel": texts[3]}
+    )
+    graph = Graph((Node(name, texts[4]), node), (Edge(name, attention_map.name, (1, 2), texts[5]),))
+    example = Example({f"{name}q": axis, f"{name}k": axis}, (attention_map,), steps, None, texts[6])
     return Trace(texts[7], (example,), graph, notes=(texts[8],))
 
 

@@ -35,7 +35,7 @@ def check(page, bytes_, table, cells):
 @pytest.mark.parametrize("served", [False, True])
 def test_random_cells_at_random_zooms_have_the_colour_of_their_weight(watched, served):
     trace = large(900, 1300)
-    bytes_ = quantise(trace.look().weights[0])
+    bytes_ = quantise(trace.attention().weights[0])
     table = palettes.table("cividis")
     peak = (900 // 7, 1300 * 5 // 6)
     generator = random.Random(0)
@@ -72,7 +72,7 @@ def test_the_page_has_the_palettes_of_the_figures_byte_by_byte(watched):
 def test_every_palette_paints_its_own_colours(watched, palette):
     trace = translation()
     page = watched.show(render.html([trace]), fragment=f"#p={palette}&a=decoder.layers.1.cross&h=2")
-    bytes_ = quantise(trace.look("decoder.layers.1.cross").weights[2])
+    bytes_ = quantise(trace.attention("decoder.layers.1.cross").weights[2])
     cells = [(query, key) for query in range(4) for key in range(4)]
     assert len(list(check(page, bytes_, palettes.table(palette), cells))) == 16
 
@@ -81,7 +81,7 @@ def test_a_transposed_map_shows_the_same_weights(watched):
     trace = translation()
     page = watched.show(render.html([trace]), fragment="#a=decoder.layers.0.cross&h=1")
     page.keyboard.press("x")
-    bytes_ = quantise(trace.look("decoder.layers.0.cross").weights[1])
+    bytes_ = quantise(trace.attention("decoder.layers.0.cross").weights[1])
     cells = [(query, key) for query in range(4) for key in range(4)]
     assert len(list(check(page, bytes_, palettes.table("cividis"), cells))) == 16
 
@@ -89,7 +89,9 @@ def test_a_transposed_map_shows_the_same_weights(watched):
 def test_the_difference_of_two_traces_is_exact(watched):
     first, second = translation(), translation(7, name="b")
     page = watched.show(render.html([first, second]), fragment="#a=decoder.layers.1.cross&h=0&c=difference")
-    a, b = (each.look("decoder.layers.1.cross").weights[0].astype(np.float16).astype(np.float64) for each in (first, second))
+    a, b = (
+        each.attention("decoder.layers.1.cross").weights[0].astype(np.float16).astype(np.float64) for each in (first, second)
+    )
     table = palettes.table("balance")
     for query in range(4):
         for key in range(4):

@@ -5,7 +5,7 @@ import numpy as np
 from regard.data.axis import Index
 from regard.viewer import source
 from regard.viewer.html import render
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 from ..invented import softmax
 from .conftest import until
@@ -42,8 +42,10 @@ def test_the_name_of_the_curve_below_stands_beside_it_however_short_other_names_
 
 def test_how_weights_came_about_is_told_as_in_python_and_in_chinese(watched):
     codes = [each + ("sdpa" if each.endswith(":") else "") for each in source.SENTENCES]
-    looks = tuple(Look(f"a{at}", "q", "k", softmax(np.zeros((1, 2, 3))), source=code) for at, code in enumerate(codes))
-    page = watched.show(render.html([Trace("t", (Example({"q": Index(2), "k": Index(3)}, looks),))]), fragment="#a=a0")
+    attentions = tuple(
+        AttentionMap(f"a{at}", "q", "k", softmax(np.zeros((1, 2, 3))), source=code) for at, code in enumerate(codes)
+    )
+    page = watched.show(render.html([Trace("t", (Example({"q": Index(2), "k": Index(3)}, attentions),))]), fragment="#a=a0")
     told = "document.querySelector('.link-about p').textContent"
     for code in codes:
         until(page, f"wanted => {told}.includes(wanted)", f"Weights: {source.told(code)}.")

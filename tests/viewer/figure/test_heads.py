@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.viewer.figure import figure
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 from .traces import causal, softmax, texts, translation, words
 
@@ -23,7 +23,7 @@ def test_layers_are_rows_and_heads_are_columns():
 def test_all_heads_share_one_scale_that_ends_at_the_shared_maximum():
     trace = causal(6, heads=3, layers=2)
     drawn = figure(trace, "heads")
-    largest = max(look.weights.max() for look in trace.example().looks)
+    largest = max(attention_map.weights.max() for attention_map in trace.example().attentions)
     assert [image.norm.vmax for image in maps_of(drawn)] == pytest.approx([largest] * 6)
     assert texts(drawn).count("attention weight") == 1
     assert f"{largest:.2g}" in texts(drawn)
@@ -38,13 +38,13 @@ def test_one_layer_of_many_heads_goes_on_in_the_next_row():
 
 
 def test_layers_of_another_group_and_layers_without_weights_stay_out():
-    looks = (
-        Look("a", "words", "words", softmax(2, 5, 5)),
-        Look("b", "words", "words", None, layer=1, statistics={"max": np.ones((2, 5))}),
-        Look("c", "words", "other", softmax(4, 5, 3)),
-        Look("d", "words", "words", softmax(1, 5, 5), layer=2),
+    attentions = (
+        AttentionMap("a", "words", "words", softmax(2, 5, 5)),
+        AttentionMap("b", "words", "words", None, layer=1, statistics={"max": np.ones((2, 5))}),
+        AttentionMap("c", "words", "other", softmax(4, 5, 3)),
+        AttentionMap("d", "words", "words", softmax(1, 5, 5), layer=2),
     )
-    trace = Trace("mixed", (Example({"words": words(5), "other": words(3)}, looks),))
+    trace = Trace("mixed", (Example({"words": words(5), "other": words(3)}, attentions),))
     assert len(maps_of(figure(trace, "heads", attention="a"))) == 3
     assert len(maps_of(figure(trace, "heads"))) == 4
 

@@ -29,7 +29,7 @@ def test_one_matrix_ends_at_one_whatever_its_largest_weight():
 @pytest.mark.usefixtures("loose")
 def test_a_head_or_the_mean_of_all_is_shown():
     drawn = translation()
-    weights = drawn.look().weights
+    weights = drawn.attention().weights
     assert np.asarray(figure(drawn, "heatmap", head=1).axes[0].images[0].get_array()) == pytest.approx(weights[1])
     assert np.asarray(figure(drawn, "heatmap").axes[0].images[0].get_array()) == pytest.approx(weights.mean(0))
 

@@ -118,9 +118,11 @@ def test_only_recorded_rows_are_drawn_and_named():
     drawn = figure(translation(weights=softmax(2, 2, 5), rows=(1, 3)), "heatmap")
     assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["追逐", "。"]
     half = causal()
-    look = half.look()
-    masked = type(look)("some", "words", "words", look.weights[:, [2, 5]], allowed=look.allowed, rows=(2, 5))
+    attention_map = half.attention()
+    masked = type(attention_map)(
+        "some", "words", "words", attention_map.weights[:, [2, 5]], allowed=attention_map.allowed, rows=(2, 5)
+    )
     some = type(half)("some", (type(half.example())(half.example().axes, (masked,)),))
     image = figure(some, "heatmap").axes[0].images[0]
-    assert image.get_array().mask.tolist() == (~look.allowed[[2, 5]]).tolist()
+    assert image.get_array().mask.tolist() == (~attention_map.allowed[[2, 5]]).tolist()
     assert figure(picture(), "overlay", query=1).axes

@@ -18,7 +18,7 @@ def test_patches_are_tinted_over_a_grey_picture():
     assert len(plain.images) == 1
     pixels = one.images[0].get_array()
     assert (pixels[..., 0] == pixels[..., 2]).all(), "grey"
-    weights = trace.look().weights[0]
+    weights = trace.attention().weights[0]
     assert np.asarray(one.images[1].get_array()) == pytest.approx(weights[1, 1:].reshape(3, 4))
     assert np.asarray(two.images[1].get_array()) == pytest.approx(weights[2, 1:].reshape(3, 4))
     assert one.images[1].norm.vmax == two.images[1].norm.vmax == pytest.approx(weights[1:, 1:].max())
@@ -27,7 +27,7 @@ def test_patches_are_tinted_over_a_grey_picture():
 
 def test_what_goes_to_no_patch_is_told():
     trace = picture()
-    assert f"red\nCLS {trace.look().weights[0, 1, 0]:.2f}" in texts(figure(trace, "overlay", query=1))
+    assert f"red\nCLS {trace.attention().weights[0, 1, 0]:.2f}" in texts(figure(trace, "overlay", query=1))
     assert "red" in texts(figure(picture(prefix=()), "overlay", query=1))
 
 
@@ -39,8 +39,8 @@ def test_a_picture_without_pixels_still_has_its_patches():
 def test_up_to_eight_queries_are_shown_where_none_was_chosen():
     assert len(figure(series(), "overlay").axes) == 9
     many = series()
-    look = many.look()
-    assert len(look.weights[0]) == 8
+    attention_map = many.attention()
+    assert len(attention_map.weights[0]) == 8
     assert len(figure(sound(), "overlay").axes) == 5
 
 
@@ -63,7 +63,7 @@ def test_one_query_is_also_shaded_behind_what_it_read():
     trace = series()
     drawn = figure(trace, "overlay", query=3)
     shade = np.asarray(drawn.axes[0].images[0].get_array())
-    weights = trace.look().weights[0, 3]
+    weights = trace.attention().weights[0, 3]
     assert shade[0, :, 3] == pytest.approx(0.6 * np.sqrt(weights / weights.max()))
     assert not figure(trace, "overlay", query=[3, 4]).axes[0].images
 
@@ -98,9 +98,9 @@ def test_text_has_no_overlay_and_the_error_says_what_shows_it():
 
 def signed(trace):
     """The same trace with weights of both signs."""
-    example, look = trace.example(), trace.look()
-    weights = np.where(np.arange(look.weights.shape[2]) % 2, -2 * look.weights, look.weights)
-    turned = dataclasses.replace(look, weights=weights, sums_to_one=False)
+    example, attention_map = trace.example(), trace.attention()
+    weights = np.where(np.arange(attention_map.weights.shape[2]) % 2, -2 * attention_map.weights, attention_map.weights)
+    turned = dataclasses.replace(attention_map, weights=weights, sums_to_one=False)
     return Trace("signed", (Example(example.axes, (turned,)),))
 
 
@@ -108,7 +108,7 @@ def test_negative_weights_have_the_other_colour_and_lie_below_the_line():
     trace = signed(picture())
     tinted = figure(trace, "overlay", query=1).axes[1].images[1]
     assert tinted.get_cmap().name == "balance"
-    assert tinted.norm.vmin == -tinted.norm.vmax == pytest.approx(-np.abs(trace.look().weights[0, 1, 1:]).max())
+    assert tinted.norm.vmin == -tinted.norm.vmax == pytest.approx(-np.abs(trace.attention().weights[0, 1, 1:]).max())
     trace = signed(sound())
     strip = figure(trace, "overlay", query=0).axes[1]
-    assert strip.get_ylim()[0] == pytest.approx(1.05 * trace.look().weights[0, 0].min())
+    assert strip.get_ylim()[0] == pytest.approx(1.05 * trace.attention().weights[0, 0].min())

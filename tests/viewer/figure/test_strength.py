@@ -28,7 +28,7 @@ def test_four_curves_stand_below_their_definitions():
 
 def test_the_curves_are_those_of_the_summary():
     trace = causal()
-    found = summary(trace.look(), trace.example().axes)
+    found = summary(trace.attention(), trace.example().axes)
     received, sharp, focus, sink, effective = figure(trace, "strength", head=1).axes
     assert np.asarray(received.lines[1].get_ydata()) == pytest.approx(found.received[1])
     assert curve(sharp) == pytest.approx(found.largest[1])
@@ -39,7 +39,7 @@ def test_the_curves_are_those_of_the_summary():
 
 def test_the_mean_of_the_heads_is_bold_over_a_line_for_each():
     trace = causal(heads=3)
-    found = summary(trace.look(), trace.example().axes)
+    found = summary(trace.attention(), trace.example().axes)
     sink = figure(trace, "strength").axes[3]
     assert len(sink.lines) == 4
     assert curve(sink) == pytest.approx(found.sink.mean(0))

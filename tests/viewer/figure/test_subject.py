@@ -7,12 +7,12 @@ import pytest
 
 from regard.viewer.figure.style import WIDTHS
 from regard.viewer.figure.subject import Subject, allowed, matrix
-from regard.viewer.trace import Look
+from regard.viewer.trace import AttentionMap
 
 from .traces import causal, network, translation
 
 WEIGHTS = np.array([[[1, 0], [0.5, 0.5]], [[0.5, 0.5], [0, 1]]], np.float16)
-LOOK = Look("a", "q", "k", WEIGHTS)
+LOOK = AttentionMap("a", "q", "k", WEIGHTS)
 
 
 def subject(trace, **given):
@@ -51,8 +51,8 @@ def test_a_subject_knows_its_axes_rows_layers_and_words():
     assert subject(translation()).title == "tiny: decoder.cross, mean of heads"
     assert subject(translation()).rows == [0, 1, 2, 3]
     deep = subject(causal(layers=3), attention="decoder.1.self")
-    assert deep.look.name == "decoder.1.self"
-    assert [look.layer for look in deep.layers] == [0, 1, 2]
+    assert deep.attention_map.name == "decoder.1.self"
+    assert [attention_map.layer for attention_map in deep.layers] == [0, 1, 2]
 
 
 def test_only_the_wide_figure_fills_the_page():
@@ -62,6 +62,6 @@ def test_only_the_wide_figure_fills_the_page():
 def test_without_attentions_there_is_nothing_to_look_at_but_a_drawing_can_begin():
     bare = subject(network())
     with pytest.raises(ValueError, match="example 0 of the trace 'network' has no attention to draw; 'graph' needs none"):
-        _ = bare.look
+        _ = bare.attention_map
     with bare.drawing(2.0) as drawing:
         assert drawing is not None

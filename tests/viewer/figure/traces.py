@@ -9,7 +9,7 @@ from PIL import Image as Picture
 
 from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.figure import figure
-from regard.viewer.trace import Edge, Example, Graph, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Edge, Example, Graph, Node, Trace
 
 
 def softmax(*shape, seed=0, sharp=2.0):
@@ -19,7 +19,7 @@ def softmax(*shape, seed=0, sharp=2.0):
 
 def trace(weights, query, key, **given):
     axes = {"target": query, "source": key}
-    return Trace("tiny", (Example(axes, (Look("decoder.cross", "target", "source", weights, **given),)),))
+    return Trace("tiny", (Example(axes, (AttentionMap("decoder.cross", "target", "source", weights, **given),)),))
 
 
 def translation(**given):
@@ -34,11 +34,11 @@ def words(count):
 
 def causal(places=8, heads=2, layers=1):
     allowed = np.tri(places, dtype=bool)
-    looks = []
+    attentions = []
     for layer in range(layers):
         weights = softmax(heads, places, places, seed=layer) * allowed
-        looks.append(
-            Look(
+        attentions.append(
+            AttentionMap(
                 f"decoder.{layer}.self",
                 "words",
                 "words",
@@ -47,7 +47,7 @@ def causal(places=8, heads=2, layers=1):
                 allowed=allowed,
             )
         )
-    return Trace("language", (Example({"words": words(places)}, tuple(looks)),))
+    return Trace("language", (Example({"words": words(places)}, tuple(attentions)),))
 
 
 def picture(prefix=("CLS",), pixels=True):

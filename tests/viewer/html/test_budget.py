@@ -5,7 +5,7 @@ from regard.data.axis import Index
 from regard.viewer.html.pack import Pack
 from regard.viewer.html.payload import payload
 from regard.viewer.metrics.quantise import quantise, reduce, restore
-from regard.viewer.trace import Example, Frame, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Frame, Trace
 
 from ..invented import large, translation, weights
 from .opened import opened, told
@@ -15,16 +15,16 @@ def test_a_small_trace_is_whole():
     trace = translation()
     pack, run = told(trace)
     assert run["omitted"] == []
-    for look, table in zip(trace.example().looks, run["examples"][0]["attentions"], strict=True):
+    for attention_map, table in zip(trace.example().attentions, run["examples"][0]["attentions"], strict=True):
         assert table["top"] is None
         assert set(table["full"]) == set(table["exact"]) == {"mean", "0", "1", "2", "3"}
         for head in range(4):
-            assert np.array_equal(opened(pack, table["full"][str(head)]), quantise(look.weights[head]))
-            assert np.array_equal(opened(pack, table["exact"][str(head)]), look.weights[head].astype(np.float16))
-        assert np.allclose(restore(opened(pack, table["full"]["mean"])), look.weights.mean(0), atol=0.005)
+            assert np.array_equal(opened(pack, table["full"][str(head)]), quantise(attention_map.weights[head]))
+            assert np.array_equal(opened(pack, table["exact"][str(head)]), attention_map.weights[head].astype(np.float16))
+        assert np.allclose(restore(opened(pack, table["full"]["mean"])), attention_map.weights.mean(0), atol=0.005)
         small = opened(pack, table["thumbnails"])
         assert small.shape == (5, 4, 4)
-        assert np.array_equal(small[2], reduce(quantise(look.weights[2]), 128, 128))
+        assert np.array_equal(small[2], reduce(quantise(attention_map.weights[2]), 128, 128))
 
 
 def test_one_head_is_its_own_mean_and_lies_in_the_page_once():
@@ -40,11 +40,11 @@ def test_what_does_not_fit_is_listed_and_the_strongest_keys_stand_for_it():
     table = run["examples"][0]["attentions"][0]
     assert table["thumbnails"] is not None
     keys, strongest = opened(pack, table["top"]["keys"]), opened(pack, table["top"]["weights"])
-    look = trace.look()
-    order = np.argsort(-look.weights[3].astype(np.float32), axis=1, kind="stable")
+    attention_map = trace.attention()
+    order = np.argsort(-attention_map.weights[3].astype(np.float32), axis=1, kind="stable")
     assert np.array_equal(np.sort(restore(strongest[3]), 1)[:, ::-1], restore(strongest[3]))
     assert keys[3, :, 0].tolist() == order[:, 0].tolist()
-    mass = np.take_along_axis(look.weights[3].astype(np.float32), keys[3].astype(int), 1)
+    mass = np.take_along_axis(attention_map.weights[3].astype(np.float32), keys[3].astype(int), 1)
     assert np.array_equal(quantise(mass), strongest[3])
     assert 0.5 < table["top"]["share"] <= 1
     assert len(table["full"]) < 7
@@ -80,7 +80,7 @@ def test_frames_of_training_are_there_with_their_numbers():
 
 def test_frames_of_several_examples_at_one_step_are_all_kept():
     axes = {"q": Index(2), "k": Index(2)}
-    examples = tuple(Example(axes, (Look("a", "q", "k", weights(1, 2, 2, seed)),)) for seed in (0, 1))
+    examples = tuple(Example(axes, (AttentionMap("a", "q", "k", weights(1, 2, 2, seed)),)) for seed in (0, 1))
     film = tuple(Frame(10, None, {"a": weights(1, 2, 2, seed)}, example=seed) for seed in (0, 1))
     _, run = told(Trace("two", examples, training=film))
     assert [(each["step"], each["example"]) for each in run["training"]] == [(10, 0), (10, 1)]
@@ -104,8 +104,8 @@ def test_the_strongest_keys_are_there_with_their_weights_or_not_at_all():
 
 
 def test_a_single_head_comes_first_by_its_number_too():
-    looks = tuple(Look(name, "q", "k", weights(1, 100, 100)) for name in ("one", "two"))
-    trace = Trace("t", (Example({"q": Index(100), "k": Index(100)}, looks),))
+    attentions = tuple(AttentionMap(name, "q", "k", weights(1, 100, 100)) for name in ("one", "two"))
+    trace = Trace("t", (Example({"q": Index(100), "k": Index(100)}, attentions),))
     full = [each["full"] for each in told(trace, budget=49_000, state="#a=two&h=0")[1]["examples"][0]["attentions"]]
     assert [bool(each) for each in full] == [False, True]
 
@@ -125,9 +125,9 @@ def test_two_runs_share_the_budget():
 
 
 def test_a_film_is_not_cut_off_at_the_weights_of_its_end():
-    look = Look("a", "q", "k", np.full((1, 2, 2), 0.5, np.float32), sums_to_one=False)
-    film = (Frame(0, None, {"a": look.weights * 8}), Frame(1, None, {"a": look.weights}))
-    pack, run = told(Trace("t", (Example({"q": Index(2), "k": Index(2)}, (look,)),), training=film))
+    attention_map = AttentionMap("a", "q", "k", np.full((1, 2, 2), 0.5, np.float32), sums_to_one=False)
+    film = (Frame(0, None, {"a": attention_map.weights * 8}), Frame(1, None, {"a": attention_map.weights}))
+    pack, run = told(Trace("t", (Example({"q": Index(2), "k": Index(2)}, (attention_map,)),), training=film))
     table = run["examples"][0]["attentions"][0]
     assert table["scale"] == 4
     first, last = (opened(pack, frame["weights"]["a"]) for frame in run["training"])
@@ -136,8 +136,12 @@ def test_a_film_is_not_cut_off_at_the_weights_of_its_end():
 
 
 def test_a_film_of_some_rows_has_a_row_for_every_query():
-    look = Look("a", "q", "k", np.full((1, 1, 2), 0.5, np.float32), rows=(1,))
-    trace = Trace("t", (Example({"q": Index(3), "k": Index(2)}, (look,)),), training=(Frame(0, None, {"a": look.weights}),))
+    attention_map = AttentionMap("a", "q", "k", np.full((1, 1, 2), 0.5, np.float32), rows=(1,))
+    trace = Trace(
+        "t",
+        (Example({"q": Index(3), "k": Index(2)}, (attention_map,)),),
+        training=(Frame(0, None, {"a": attention_map.weights}),),
+    )
     pack, run = told(trace)
     half = round(255 * 0.5**0.5)
     assert opened(pack, run["training"][0]["weights"]["a"]).tolist() == [[[0, 0], [half, half], [0, 0]]]

@@ -11,16 +11,16 @@ from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer import palettes
 from regard.viewer.html.pack import Pack
 from regard.viewer.html.payload import LICENCES, MIT, axis, beams, graph, payload
-from regard.viewer.trace import Beams, Edge, Example, Frame, Graph, Links, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Edge, Example, Frame, Graph, Links, Node, Trace
 
 from ..invented import translation
 from ..node import VIEWER
 from .opened import opened, told
 
 
-def attention(look, queries=2, keys=2):
+def attention(attention_map, queries=2, keys=2):
     """What is told of one attention between numbered places, and the tensors beside it."""
-    pack, run = told(Trace("t", (Example({"q": Index(queries), "k": Index(keys)}, (look,)),)))
+    pack, run = told(Trace("t", (Example({"q": Index(queries), "k": Index(keys)}, (attention_map,)),)))
     return pack, run["examples"][0]["attentions"][0]
 
 
@@ -139,7 +139,7 @@ def test_masks_are_full_causal_or_given_as_where_any_head_may_look():
         (np.tri(2, dtype=bool), half, "causal"),
         (heads, heads_weights, "given"),
     ):
-        pack, found = attention(Look("a", "q", "k", weights, allowed=allowed, sums_to_one=False))
+        pack, found = attention(AttentionMap("a", "q", "k", weights, allowed=allowed, sums_to_one=False))
         assert found["mask"] == mask
         assert (found["allowed"] is None) == (mask != "given")
     assert opened(pack, found["allowed"]).tolist() == [[1, 0], [1, 1]]
@@ -147,7 +147,7 @@ def test_masks_are_full_causal_or_given_as_where_any_head_may_look():
 
 
 def test_a_look_with_rows_has_every_query_and_nothing_for_those_that_were_not_recorded():
-    pack, found = attention(Look("a", "q", "k", np.array([[[0.25, 0.75]]], np.float32), rows=(1,)))
+    pack, found = attention(AttentionMap("a", "q", "k", np.array([[[0.25, 0.75]]], np.float32), rows=(1,)))
     assert (found["rows"], found["heads"], found["queries"], found["keys"], found["recorded"]) == ([1], 1, 2, 2, True)
     curves = {name: opened(pack, ref) for name, ref in found["statistics"].items()}
     np.testing.assert_array_equal(curves["largest"], np.array([[np.nan, 0.75]], np.float32))
@@ -160,8 +160,10 @@ def test_a_look_with_rows_has_every_query_and_nothing_for_those_that_were_not_re
 
 def test_a_look_with_statistics_alone_has_curves_and_no_matrix():
     measured = {"max": [[1, 0.5]], "entropy": [[0, math.log(2)]], "received": [[1, 0.5, 0.5]]}
-    look = Look("a", "q", "k", None, statistics={name: np.array(each, np.float32) for name, each in measured.items()})
-    pack, found = attention(look, keys=3)
+    attention_map = AttentionMap(
+        "a", "q", "k", None, statistics={name: np.array(each, np.float32) for name, each in measured.items()}
+    )
+    pack, found = attention(attention_map, keys=3)
     assert (found["recorded"], found["heads"], found["rows"], found["scale"]) == (False, 1, None, 1.0)
     assert (found["thumbnails"], found["top"], found["full"], found["exact"], found["views"]) == (None, None, {}, {}, {})
     curves = {name: opened(pack, ref) for name, ref in found["statistics"].items()}
@@ -174,7 +176,7 @@ def test_a_look_with_statistics_alone_has_curves_and_no_matrix():
 
 
 def test_weights_beyond_one_say_what_the_strongest_colour_stands_for():
-    _, found = attention(Look("a", "q", "k", np.array([[[4, 0], [1, 1]]], np.float32), sums_to_one=False))
+    _, found = attention(AttentionMap("a", "q", "k", np.array([[[4, 0], [1, 1]]], np.float32), sums_to_one=False))
     assert (found["scale"], found["sums_to_one"]) == (4.0, False)
 
 
@@ -188,8 +190,8 @@ def test_a_served_page_does_not_wait_for_the_thumbnails_of_a_large_trace(monkeyp
 def test_heads_have_an_alignment_error_where_people_made_links_and_at_every_moment_of_training():
     heads = np.stack([np.eye(2), np.eye(2)[::-1]]).astype(np.float32)
     axes, film = {"t": Index(2), "s": Index(2)}, (Frame(0, None, {"cross": heads[::-1].copy()}),)
-    looks = (Look("own", "s", "s", heads), Look("cross", "t", "s", heads))
-    example = Example(axes, looks, gold=Links("t", "s", ((0, 0), (1, 1))))
+    attentions = (AttentionMap("own", "s", "s", heads), AttentionMap("cross", "t", "s", heads))
+    example = Example(axes, attentions, gold=Links("t", "s", ((0, 0), (1, 1))))
     _, run = told(Trace("t", (example,), training=film))
     assert [each["summary"]["alignment"] for each in run["examples"][0]["attentions"]] == [[None, None], [0, 1]]
     assert run["training"][0]["summary"]["cross"]["alignment"] == [1, 0]

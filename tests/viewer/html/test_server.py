@@ -72,7 +72,7 @@ def test_a_foreign_name_for_this_address_is_refused(server):
 
 
 def test_tiles_together_are_the_matrix_at_every_level(server):
-    weights = server.tiles.traces[1].look().weights[0].astype(np.float32)
+    weights = server.tiles.traces[1].attention().weights[0].astype(np.float32)
     for level, wanted in enumerate(pyramid(quantise(weights))):
         rows, columns = wanted.shape
         got = np.zeros_like(wanted)
@@ -86,13 +86,13 @@ def test_tiles_together_are_the_matrix_at_every_level(server):
 
 
 def test_exact_tiles_are_exact(server):
-    weights = server.tiles.traces[1].look().weights[0]
+    weights = server.tiles.traces[1].attention().weights[0]
     _, body, _ = tile(server, r=1, h=0, i=2, j=1, e=1)
     assert np.array_equal(np.frombuffer(body, "<f4").reshape(88, 256), weights[512:600, 256:512].astype(np.float32))
 
 
 def test_the_mean_of_the_heads_has_tiles_too(server):
-    weights = server.tiles.traces[0].example().looks[0].weights
+    weights = server.tiles.traces[0].example().attentions[0].weights
     _, body, _ = tile(server, a=0, h=-1)
     assert np.array_equal(np.frombuffer(body, np.uint8).reshape(4, 4), quantise(weights.mean(0)))
 

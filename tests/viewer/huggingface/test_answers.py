@@ -19,7 +19,7 @@ def test_without_a_cache_every_step_returns_all_queries_and_the_last_is_taken(mo
         )
         for cache in (True, False)
     ]
-    for one, other in zip(*(trace.example().looks for trace in found), strict=True):
+    for one, other in zip(*(trace.example().attentions for trace in found), strict=True):
         np.testing.assert_allclose(one.weights, other.weights, atol=1e-5)
 
 
@@ -29,8 +29,8 @@ def test_a_prompt_of_several_tokens_gives_the_first_step_several_queries(model, 
     output = network.generate(**source, decoder_input_ids=prompt, max_new_tokens=5, **ASKED)
     trace = Trace.from_huggingface(output, tokenizer, source=source)
     truth = forced(network, row(source, 0), output.sequences[0, : len(trace.example().axes["written"])])
-    np.testing.assert_allclose(trace.look("decoder.1.cross").weights, truth["decoder.{}.cross"][1][0], atol=1e-4)
-    np.testing.assert_allclose(trace.look("decoder.0.self").weights, truth["decoder.{}.self"][0][0], atol=1e-4)
+    np.testing.assert_allclose(trace.attention("decoder.1.cross").weights, truth["decoder.{}.cross"][1][0], atol=1e-4)
+    np.testing.assert_allclose(trace.attention("decoder.0.self").weights, truth["decoder.{}.self"][0][0], atol=1e-4)
     assert trace.example().steps[0].query == 2  # the first two places are the prompt's
 
 

@@ -38,7 +38,7 @@ def test_the_whole_tree_of_beams_is_found_again(model, tokenizer, seed):
         while step >= 0:
             answer.append(beams.tokens[step][place])
             looked = beams.weights[step, place]
-            wanted = trace.look("decoder.1.cross", number).weights[:, step].mean(0)
+            wanted = trace.attention("decoder.1.cross", number).weights[:, step].mean(0)
             np.testing.assert_allclose(looked, wanted, atol=1e-3)
             step, place = step - 1, beams.parents[step, place]
         assert len(answer) == len(example.steps)

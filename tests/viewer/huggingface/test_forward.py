@@ -20,10 +20,10 @@ def test_a_forward_pass_with_labels(model, tokenizer):
     assert example.axes["target"].labels == ["Jerry", "Tom"]
     assert example.axes["written"].labels == ["<start>", "Jerry"]
     assert (example.axes["source"].lang, example.axes["target"].lang) == ("en", "en-GB")
-    assert [look.name for look in example.looks] == [f"{part}.{layer}.{what}" for part, what in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")) for layer in (0, 1)]  # fmt: skip
-    np.testing.assert_array_equal(trace.look("decoder.0.self").allowed, np.tri(2, dtype=bool))
-    assert trace.look("encoder.0.self").allowed is None
-    np.testing.assert_array_equal(trace.look("decoder.1.cross").weights, output.cross_attentions[1][0])
+    assert [attention_map.name for attention_map in example.attentions] == [f"{part}.{layer}.{what}" for part, what in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross")) for layer in (0, 1)]  # fmt: skip
+    np.testing.assert_array_equal(trace.attention("decoder.0.self").allowed, np.tri(2, dtype=bool))
+    assert trace.attention("encoder.0.self").allowed is None
+    np.testing.assert_array_equal(trace.attention("decoder.1.cross").weights, output.cross_attentions[1][0])
 
 
 def test_a_forward_pass_with_what_the_decoder_read(model, tokenizer):
@@ -48,6 +48,6 @@ def test_padding_behind_labels_is_gone_and_in_front_of_what_a_decoder_reads_it_i
         for name, ids in (("target", labels), ("written", read))
     ]
     assert [example.axes["written"].labels for example in told] == [["<start>", "Jerry"], ["<pad>", "Jerry", "Tom"]]
-    assert told[0].looks[-1].weights.shape == (2, 2, 2)
+    assert told[0].attentions[-1].weights.shape == (2, 2, 2)
     with pytest.raises(TraceError, match="target: place 0 has the number -100, which is no token; leave it out of the text"):
         Trace.from_huggingface(output, tokenizer, target=torch.tensor([[-100, *words]]))

@@ -24,7 +24,7 @@ def test_an_answer_looked_where_a_forced_pass_over_it_looks(model, tokenizer, ki
             truth = forced(network, row(source, number // each), output.sequences[number, :length])
             for name, layers in truth.items():
                 for layer, weights in enumerate(layers):
-                    found = trace.look(name.format(layer), number).weights
+                    found = trace.attention(name.format(layer), number).weights
                     np.testing.assert_allclose(found, weights[0], atol=1e-4)
         if beams > 1:
             swapped += sum(len(set(rows[rows >= 0].tolist())) > 1 for rows in output.beam_indices)
@@ -44,9 +44,9 @@ def test_a_text_that_is_gone_on_with_looked_where_a_pass_over_it_looks(model, to
         text = output.sequences[number, padding : padding + places][None]
         with torch.no_grad():
             layers = network(text, output_attentions=True).attentions
-        for layer, look in enumerate(example.looks):
-            np.testing.assert_allclose(look.weights, layers[layer][0], atol=1e-4)
-            np.testing.assert_array_equal(look.allowed, np.tri(places, dtype=bool))
+        for layer, attention_map in enumerate(example.attentions):
+            np.testing.assert_allclose(attention_map.weights, layers[layer][0], atol=1e-4)
+            np.testing.assert_array_equal(attention_map.allowed, np.tri(places, dtype=bool))
         assert example.axes["tokens"].labels[0] == "Tom"
         assert [step.query for step in example.steps] == list(range(places - len(example.steps), places))
         assert (example.beams is not None) == (beams > 1)
@@ -63,4 +63,6 @@ def test_padding_of_sources_and_answers_is_gone(model, tokenizer):
     assert short.axes["source"].labels == ["Tom"]
     assert short.axes["target"].labels[-1] == "</s>"
     assert [len(short.axes[name]) for name in ("target", "written")] == [3, 3]
-    assert [look.weights.shape[1:] for look in short.looks] == [(1, 1)] * 2 + [(3, 3)] * 2 + [(3, 1)] * 2
+    assert [attention_map.weights.shape[1:] for attention_map in short.attentions] == [(1, 1)] * 2 + [(3, 3)] * 2 + [
+        (3, 1)
+    ] * 2

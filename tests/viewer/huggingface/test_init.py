@@ -16,7 +16,7 @@ def test_half_precision_comes_through(model, tokenizer):
     for dtype, found in ((torch.bfloat16, np.float32), (torch.float16, np.float16)):
         with torch.no_grad():
             output = model("Bert").to(dtype)(**source, output_attentions=True)
-        assert Trace.from_huggingface(output, tokenizer, source=source).look().weights.dtype == found
+        assert Trace.from_huggingface(output, tokenizer, source=source).attention().weights.dtype == found
 
 
 def test_a_trace_of_an_answer_can_be_stored(model, tokenizer, tmp_path):
@@ -33,7 +33,7 @@ def test_a_model_in_training_mode_is_said_to_be(model):
     output = network(input_ids=torch.tensor([[5, 6, 7, 8, 9]]), output_attentions=True)
     with pytest.raises(TraceError, match=r"must sum to 1.*drops weights at random: call model.eval\(\) first"):
         Trace.from_huggingface(output)
-    assert Trace.from_huggingface(output, sums_to_one=False).look().sums_to_one is False
+    assert Trace.from_huggingface(output, sums_to_one=False).attention().sums_to_one is False
 
 
 def test_other_faults_are_said_as_they_are(model):

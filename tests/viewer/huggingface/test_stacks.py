@@ -19,11 +19,13 @@ def test_an_encoder_alone_sees_everything(model, tokenizer):
     with torch.no_grad():
         output = model("Bert")(**source, output_attentions=True)
     trace = Trace.from_huggingface(output, tokenizer, source=source)
-    assert [(look.name, look.query, look.key) for look in trace.example().looks] == [
+    assert [
+        (attention_map.name, attention_map.query, attention_map.key) for attention_map in trace.example().attentions
+    ] == [
         ("attention.0", "tokens", "tokens"),
         ("attention.1", "tokens", "tokens"),
     ]
-    assert trace.look().allowed is None
+    assert trace.attention().allowed is None
 
 
 @pytest.mark.parametrize("ask", ["forward", "generate"])
@@ -57,9 +59,9 @@ def test_a_stack_in_which_none_looks_ahead_is_causal_in_every_layer():
     for layers, allowed in (([triangle, triangle], np.tri(2, dtype=bool)), ([triangle, square], None)):
         draft = Draft(True)
         draft.single(layers, Index(2), [0, 1])
-        for number, look in enumerate(draft.looks):
-            assert (look.name, look.layer) == (f"attention.{number}", number)
-            np.testing.assert_array_equal(look.allowed, allowed)
+        for number, attention_map in enumerate(draft.attentions):
+            assert (attention_map.name, attention_map.layer) == (f"attention.{number}", number)
+            np.testing.assert_array_equal(attention_map.allowed, allowed)
 
 
 def test_padding_is_cut_from_rows_and_columns():
@@ -68,6 +70,6 @@ def test_padding_is_cut_from_rows_and_columns():
     draft.encoder([weights], Index(2), [0, 2])
     draft.decoder(None, Index(1), Index(1), [1])
     draft.cross([weights], [1], [0, 2])
-    assert [look.weights.tolist() for look in draft.looks] == [[[[0, 2], [6, 8]]], [[[3, 5]]]]
+    assert [attention_map.weights.tolist() for attention_map in draft.attentions] == [[[[0, 2], [6, 8]]], [[[3, 5]]]]
     assert list(draft.axes) == ["source", "target"]  # nothing looks at what was written
-    assert draft.looks[0].sums_to_one is False
+    assert draft.attentions[0].sums_to_one is False

@@ -8,13 +8,13 @@ import pytest
 from regard.data.axis import Index
 from regard.viewer.io.check import check
 from regard.viewer.io.check_attention import heads_of, tolerance
-from regard.viewer.trace import Look
+from regard.viewer.trace import AttentionMap
 
 from .traces import LOOK, WEIGHTS, changed, forced, refuses, trace
 
 
 @pytest.mark.parametrize(
-    ("look", "said"),
+    ("attention_map", "said"),
     [
         (changed(1, 1, 2, np.nan), "example 0, attention 'cross', head 1, query 1, key 2: a weight must be a finite number, got nan"),
         (changed(0, 1, 0, np.inf), "head 0, query 1, key 0: a weight must be a finite number, got inf"),
@@ -44,15 +44,15 @@ from .traces import LOOK, WEIGHTS, changed, forced, refuses, trace
         (replace(LOOK, statistics={"uniform": np.array([1, np.inf, 1])}), "place 1: the statistic 'uniform' must be a finite number"),
     ],
 )  # fmt: skip
-def test_what_an_attention_must_be(look, said):
-    refuses(trace(look), said)
+def test_what_an_attention_must_be(attention_map, said):
+    refuses(trace(attention_map), said)
 
 
 def test_columns_that_sum_to_one_are_told_from_rows():
     square = np.array([[[0.75, 0.5], [0.25, 0.5]]], np.float32)
     axes = {"tokens": Index(2)}
     refuses(
-        trace(Look("own", "tokens", "tokens", square), axes),
+        trace(AttentionMap("own", "tokens", "tokens", square), axes),
         "head 0, query 0: weights must sum to 1, these sum to 1.25",
         "its columns do: the layout is",
     )
@@ -60,7 +60,7 @@ def test_columns_that_sum_to_one_are_told_from_rows():
 
 def test_rows_of_half_precision_may_be_off_by_rounding():
     thirds = np.full((1, 1, 2000), 1 / 2000, np.float16)
-    check(trace(Look("a", "q", "k", thirds), {"q": Index(1), "k": Index(2000)}))
+    check(trace(AttentionMap("a", "q", "k", thirds), {"q": Index(1), "k": Index(2000)}))
 
 
 def test_a_query_that_may_see_nothing_has_zeros():

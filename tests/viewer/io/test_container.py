@@ -32,9 +32,9 @@ def test_a_large_file_opens_without_being_read_into_memory(path):
     tracemalloc.stop()
     assert path.stat().st_size > 70e6
     assert peak < 1e6
-    assert trace.look().weights[3, 4, 7] == 1
+    assert trace.attention().weights[3, 4, 7] == 1
     with pytest.raises(ValueError, match="read-only"):
-        trace.look().weights[0] = 0
+        trace.attention().weights[0] = 0
 
 
 def test_offsets_say_where_the_bytes_are(path):
@@ -43,7 +43,7 @@ def test_offsets_say_where_the_bytes_are(path):
     place = offsets(path)["a/0/0/f32"]
     assert (place.dtype, place.shape) == ("F32", (1, 2, 3))
     data = path.read_bytes()[place.start : place.end]
-    np.testing.assert_array_equal(np.frombuffer(data, "<f4").reshape(1, 2, 3), trace.look().weights)
+    np.testing.assert_array_equal(np.frombuffer(data, "<f4").reshape(1, 2, 3), trace.attention().weights)
 
 
 @pytest.mark.parametrize(

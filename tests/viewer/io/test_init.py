@@ -32,15 +32,15 @@ def test_what_is_read_can_be_written_again_to_the_same_bytes(path):
 def test_without_exact_weights_what_is_read_is_about_right_and_says_so(path, tmp_path):
     trace = simple(rows(2, 40, 300, dtype=np.float16))
     save(trace, path, exact=False)
-    small, look = path.stat().st_size, load(path).look()
-    wanted = trace.look().weights.astype(np.float32)
+    small, attention_map = path.stat().st_size, load(path).attention()
+    wanted = trace.attention().weights.astype(np.float32)
     bound = np.sqrt(wanted) / 255 + 1 / 510**2 + wanted * 2.0**-10
-    assert (np.abs(look.weights.astype(np.float32) - wanted) <= bound).all()
-    assert look.source == "eight_bits; given"
+    assert (np.abs(attention_map.weights.astype(np.float32) - wanted) <= bound).all()
+    assert attention_map.source == "eight_bits; given"
     again = tmp_path / "again.safetensors"
     save(load(path), again, exact=False)
-    assert load(again).look().source == look.source
-    np.testing.assert_array_equal(load(again).look().weights, look.weights)
+    assert load(again).attention().source == attention_map.source
+    np.testing.assert_array_equal(load(again).attention().weights, attention_map.weights)
     save(trace, path)
     assert small < 0.4 * path.stat().st_size
 
@@ -143,7 +143,7 @@ def test_a_file_of_version_0_opens(path):
     save_file({"a/0": np.array([[[255, 0]]], np.uint8)}, path, metadata={"manifest": json.dumps(VERSION_0)})
     trace = load(path)
     assert (trace.name, trace.training, trace.notes) == ("bahdanau", (), ())
-    assert trace.look("cross").weights.tolist() == [[[1.0, 0.0]]]
+    assert trace.attention("cross").weights.tolist() == [[[1.0, 0.0]]]
     assert trace.example().axes["src"].labels == ["Tom", "<eos>"]
 
 

@@ -10,7 +10,7 @@ from regard.data.axis import Index
 from regard.viewer.io import load, offsets, save
 from regard.viewer.io.errors import TraceError
 from regard.viewer.io.schema import fault
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 from .traces import rng, rows, simple, whole
 
@@ -20,7 +20,7 @@ def test_every_manifest_follows_the_schema(path):
     with safe_open(path, framework="numpy") as file:  # the format's own reader
         manifest = json.loads(file.metadata()["manifest"])
         names = set(file.keys())
-        np.testing.assert_array_equal(file.get_tensor("a/0/1/f16"), load(path).look("cross").weights)
+        np.testing.assert_array_equal(file.get_tensor("a/0/1/f16"), load(path).attention("cross").weights)
     assert fault(manifest) is None
     assert manifest["examples"][0]["attentions"][0]["mask"] == "causal"
     assert manifest["examples"][0]["attentions"][2]["mask"] == "given"
@@ -42,10 +42,12 @@ def test_eight_bits_hold_no_negative_weights(path):
 
 def test_a_mask_of_many_layers_is_stored_once(path):
     allowed = rng.random((4, 4)) > 0.3
-    looks = tuple(Look(f"l{n}", "t", "t", rows(1, 4, 4) * allowed, n, allowed.copy(), sums_to_one=False) for n in range(3))
-    save(Trace("t", (Example({"t": Index(4)}, looks),)), path)
+    attentions = tuple(
+        AttentionMap(f"l{n}", "t", "t", rows(1, 4, 4) * allowed, n, allowed.copy(), sums_to_one=False) for n in range(3)
+    )
+    save(Trace("t", (Example({"t": Index(4)}, attentions),)), path)
     assert [name for name in offsets(path) if name.endswith("allowed")] == ["a/0/0/allowed"]
-    np.testing.assert_array_equal(load(path).look("l2").allowed, allowed)
+    np.testing.assert_array_equal(load(path).attention("l2").allowed, allowed)
 
 
 def test_a_type_that_the_container_does_not_have_is_refused(path):

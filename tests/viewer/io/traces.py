@@ -13,13 +13,13 @@ from regard.data.axis import Audio, Image, Index, Series, Text
 from regard.viewer.io import load, save
 from regard.viewer.io.check import check
 from regard.viewer.io.errors import TraceError
-from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Links, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Frame, Graph, Links, Node, Trace
 
 rng = np.random.default_rng(0)
 
 AXES = {"source": Text.of(["Tom", "chases", "Jerry"]), "target": Text.of(["汤姆", "追逐"])}
 WEIGHTS = np.array([[[0.5, 0.25, 0.25], [0, 1, 0]], [[1, 0, 0], [0, 0, 1]]], np.float32)
-LOOK = Look("cross", "target", "source", WEIGHTS)
+LOOK = AttentionMap("cross", "target", "source", WEIGHTS)
 BEAMS = Beams(
     parents=np.array([[0, 0], [1, -1]], np.int32),
     tokens=(("汤姆", "汤"), ("追逐", "")),
@@ -54,13 +54,21 @@ def whole():
     own /= own.sum(-1, keepdims=True)
     heads = np.ones((2, 2, 4), bool)
     heads[1, :, 3] = False
-    looks = (
-        Look("own", "source", "source", own, allowed=causal, source="reference", scores=np.where(causal, own, -np.inf)),
-        Look("cross", "target", "source", rows(2, 2, 3, dtype=np.float16), layer=1, values=np.ones((2, 3), np.float32)),
-        Look("heard", "target", "frames", rows(2, 2, 4) * heads, allowed=heads, sums_to_one=False),
-        Look("seen", "target", "patches", rows(1, 1, 5), rows=(1,), statistics={"entropy": np.ones((1, 2), np.float32)}),
-        Look("loud", "days", "slots", -9 * rows(1, 3, 6), sums_to_one=False),
-        Look("told", "target", "slots", None, statistics={"max": np.ones((3, 2), np.float32), "received": np.ones((3, 6))}),
+    attentions = (
+        AttentionMap(
+            "own", "source", "source", own, allowed=causal, source="reference", scores=np.where(causal, own, -np.inf)
+        ),
+        AttentionMap(
+            "cross", "target", "source", rows(2, 2, 3, dtype=np.float16), layer=1, values=np.ones((2, 3), np.float32)
+        ),
+        AttentionMap("heard", "target", "frames", rows(2, 2, 4) * heads, allowed=heads, sums_to_one=False),
+        AttentionMap(
+            "seen", "target", "patches", rows(1, 1, 5), rows=(1,), statistics={"entropy": np.ones((1, 2), np.float32)}
+        ),
+        AttentionMap("loud", "days", "slots", -9 * rows(1, 3, 6), sums_to_one=False),
+        AttentionMap(
+            "told", "target", "slots", None, statistics={"max": np.ones((3, 2), np.float32), "received": np.ones((3, 6))}
+        ),
     )
     beams = Beams(
         np.array([[0, 0], [1, -1]], np.int32),
@@ -73,7 +81,7 @@ def whole():
     )
     first = Example(
         axes,
-        looks,
+        attentions,
         (Choice(0, "汤姆", -0.25, (("汤姆", -0.25), ("汤", -2.0))),),
         beams,
         "one",
@@ -93,8 +101,8 @@ def whole():
 def simple(weights=None, **parts):
     """A trace of one attention between numbered places."""
     weights = rows(1, 2, 3) if weights is None else weights
-    look = Look("cross", "target", "source", weights, **parts)
-    return Trace("t", (Example({"target": Index(weights.shape[1]), "source": Index(weights.shape[2])}, (look,)),))
+    attention_map = AttentionMap("cross", "target", "source", weights, **parts)
+    return Trace("t", (Example({"target": Index(weights.shape[1]), "source": Index(weights.shape[2])}, (attention_map,)),))
 
 
 def same(left, right, where="trace"):
@@ -161,9 +169,9 @@ def forced(record, **parts):
     return wrong
 
 
-def trace(look=LOOK, axes=AXES, **parts):
+def trace(attention_map=LOOK, axes=AXES, **parts):
     """A trace that passes, unless what is given does not."""
-    return Trace("t", (Example(axes, (look,), **parts),))
+    return Trace("t", (Example(axes, (attention_map,), **parts),))
 
 
 def changed(head, query, key, value):

@@ -6,7 +6,7 @@ import pytest
 from regard.data.axis import Index
 from regard.viewer.metrics import rollout
 from regard.viewer.metrics.flow import flow, maximum, of, pairs
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 
 def softmax(*shape, seed=0):
@@ -71,8 +71,8 @@ def test_a_path_that_was_taken_too_soon_is_given_back():
 
 def test_the_last_layer_may_cross_to_another_axis():
     cross, encoder = softmax(2, 3, 4), softmax(2, 4, 4, seed=1)
-    looks = (Look("encoder", "src", "src", encoder), Look("cross", "tgt", "src", cross))
-    trace = Trace("tiny", (Example({"src": Index(4), "tgt": Index(3)}, looks),))
+    attentions = (AttentionMap("encoder", "src", "src", encoder), AttentionMap("cross", "tgt", "src", cross))
+    trace = Trace("tiny", (Example({"src": Index(4), "tgt": Index(3)}, attentions),))
     expected = np.minimum(cross.mean(0)[:, :, None], rollout.mixing(encoder)[None]).sum(1)
     assert of(trace) == pytest.approx(expected)
     assert of(trace, ("src", "src")) == pytest.approx(rollout.mixing(encoder))

@@ -3,7 +3,7 @@ import pytest
 
 from regard.data.axis import Index
 from regard.viewer.metrics.rollout import mixing, of, product, rollout, stack, traced
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 ONE = np.array([[[1.0, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]]])
 TWO = np.array([[[0.0, 1, 0], [0, 1, 0], [0, 0, 1]]])
@@ -15,15 +15,15 @@ def softmax(*shape, seed=0):
 
 
 def translation(**given):
-    looks = (
-        Look("encoder.0", "src", "src", softmax(2, 4, 4, seed=1)),
-        Look("encoder.1", "src", "src", softmax(2, 4, 4, seed=2), layer=1),
-        Look("decoder.0.self", "tgt", "tgt", softmax(2, 3, 3, seed=3)),
-        Look("decoder.0.cross", "tgt", "src", softmax(2, 3, 4, seed=4)),
-        Look("decoder.1.self", "tgt", "tgt", softmax(2, 3, 3, seed=5), layer=1),
-        Look("decoder.1.cross", "tgt", "src", **({"weights": softmax(2, 3, 4, seed=6)} | given), layer=1),
+    attentions = (
+        AttentionMap("encoder.0", "src", "src", softmax(2, 4, 4, seed=1)),
+        AttentionMap("encoder.1", "src", "src", softmax(2, 4, 4, seed=2), layer=1),
+        AttentionMap("decoder.0.self", "tgt", "tgt", softmax(2, 3, 3, seed=3)),
+        AttentionMap("decoder.0.cross", "tgt", "src", softmax(2, 3, 4, seed=4)),
+        AttentionMap("decoder.1.self", "tgt", "tgt", softmax(2, 3, 3, seed=5), layer=1),
+        AttentionMap("decoder.1.cross", "tgt", "src", **({"weights": softmax(2, 3, 4, seed=6)} | given), layer=1),
     )
-    return Trace("tiny", (Example({"src": Index(4), "tgt": Index(3)}, looks),))
+    return Trace("tiny", (Example({"src": Index(4), "tgt": Index(3)}, attentions),))
 
 
 def test_two_layers_of_three_tokens_are_multiplied_by_hand():
@@ -49,22 +49,24 @@ def test_a_query_that_sees_nothing_keeps_itself():
 
 def test_a_self_attention_is_followed_down_its_own_axis_alone():
     example = translation().example()
-    assert traced(example, example.looks[1]) == pytest.approx(rollout([look.weights for look in example.looks[:2]]))
-    assert traced(example, example.looks[0]) == pytest.approx(mixing(example.looks[0].weights))
-    assert len(stack(example, example.looks[4])) == 2
+    assert traced(example, example.attentions[1]) == pytest.approx(
+        rollout([attention_map.weights for attention_map in example.attentions[:2]])
+    )
+    assert traced(example, example.attentions[0]) == pytest.approx(mixing(example.attentions[0].weights))
+    assert len(stack(example, example.attentions[4])) == 2
 
 
 def test_a_cross_attention_is_its_weights_times_the_encoders_rollout():
     trace = translation()
-    encoder = rollout([look.weights for look in trace.example().looks[:2]])
+    encoder = rollout([attention_map.weights for attention_map in trace.example().attentions[:2]])
     for found in (of(trace), of(trace, ("tgt", "src"))):
-        assert found == pytest.approx(trace.look("decoder.1.cross").weights.mean(0) @ encoder)
+        assert found == pytest.approx(trace.attention("decoder.1.cross").weights.mean(0) @ encoder)
     assert of(trace, ("src", "src")) == pytest.approx(encoder)
 
 
 def test_a_square_cross_attention_has_no_residual_part():
     square = softmax(1, 3, 3)
-    trace = Trace("square", (Example({"a": Index(3), "b": Index(3)}, (Look("cross", "a", "b", square),)),))
+    trace = Trace("square", (Example({"a": Index(3), "b": Index(3)}, (AttentionMap("cross", "a", "b", square),)),))
     assert of(trace) == pytest.approx(square[0])
 
 
@@ -94,11 +96,11 @@ def test_layers_that_do_not_fit_are_refused():
 
 def test_a_decoder_over_what_it_has_written_is_a_stack_of_its_own():
     def decoder(query, key):
-        layers = (Look("decoder.0.self", query, key, ONE), Look("decoder.1.self", query, key, TWO, layer=1))
+        layers = (AttentionMap("decoder.0.self", query, key, ONE), AttentionMap("decoder.1.self", query, key, TWO, layer=1))
         return Trace("decoder", (Example({query: Index(3), key: Index(3)}, layers),))
 
     one = [[0.625, 0.375, 0], [0.25, 0.75, 0], [0, 0.25, 0.75]]
     assert of(decoder("target", "target")).tolist() == one
     assert of(decoder("target", "written"), ("target", "written")).tolist() == one
     first = decoder("target", "written").example()
-    assert traced(first, first.looks[0]).tolist() == mixing(ONE).tolist()
+    assert traced(first, first.attentions[0]).tolist() == mixing(ONE).tolist()

@@ -23,11 +23,11 @@ def call(weights, **options):
 
 def test_steps_become_rows_and_what_each_key_received_adds_up():
     calls = [call([[[[1.0]]]]), call([[[[0.25, 0.75]]]]), call([[[[0.5, 0.25, 0.25]]]])]
-    look = joined("a", calls, 0)
-    assert look.weights.tolist() == [[[1, 0, 0], [0.25, 0.75, 0], [0.5, 0.25, 0.25]]]
-    assert look.allowed.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    assert look.statistics["received"].tolist() == [[1.75, 1.0, 0.25]]
-    assert look.statistics["entropy"].shape == (1, 3)
+    attention_map = joined("a", calls, 0)
+    assert attention_map.weights.tolist() == [[[1, 0, 0], [0.25, 0.75, 0], [0.5, 0.25, 0.25]]]
+    assert attention_map.allowed.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert attention_map.statistics["received"].tolist() == [[1.75, 1.0, 0.25]]
+    assert attention_map.statistics["entropy"].shape == (1, 3)
 
 
 def test_padding_is_cut_from_keys_and_where_a_sequence_looks_at_itself_from_queries():
@@ -52,7 +52,11 @@ def test_layers_are_counted_for_each_pair_of_axes():
     for name in ("x", "y", "z"):
         run.add(name, call([[[[1.0]]]]))
     [example] = examples(run, {"x": ("q", "k"), "y": ("q", "q"), "z": ("q", "k")})
-    assert [(look.name, look.layer) for look in example.looks] == [("x", 0), ("y", 0), ("z", 1)]
+    assert [(attention_map.name, attention_map.layer) for attention_map in example.attentions] == [
+        ("x", 0),
+        ("y", 0),
+        ("z", 1),
+    ]
     assert example.title == "t"
 
 
@@ -68,15 +72,15 @@ def test_a_cache_that_grows_becomes_causal_rows():
     model = made("transformer", encoder="transformer", decoder="transformer").eval()
     with torch.no_grad(), regard.record(model) as rec:
         [found] = greedy(model.decoder, model.encode(pad([[4, 5, 2]])), length=5)
-    look = rec.trace().look("decoder.0.self")
+    attention_map = rec.trace().attention("decoder.0.self")
     steps = len(found.tokens)
-    assert (look.query, look.key, look.weights.shape) == ("target", "written", (2, steps, steps))
-    assert (look.allowed == np.tri(steps, dtype=bool)).all()
+    assert (attention_map.query, attention_map.key, attention_map.weights.shape) == ("target", "written", (2, steps, steps))
+    assert (attention_map.allowed == np.tri(steps, dtype=bool)).all()
     harmonic = [sum(1 / (query + 1) for query in range(key, steps)) for key in range(steps)]
-    np.testing.assert_allclose(look.statistics["uniform"], [harmonic] * 2, rtol=1e-6)
+    np.testing.assert_allclose(attention_map.statistics["uniform"], [harmonic] * 2, rtol=1e-6)
     with torch.no_grad(), regard.record(model) as taught:
         model(pad([[4, 5, 2]]), torch.tensor([[1, *found.tokens[:-1]]]))
-    np.testing.assert_allclose(look.weights, taught.trace().look("decoder.0.self").weights, atol=1e-3)
+    np.testing.assert_allclose(attention_map.weights, taught.trace().attention("decoder.0.self").weights, atol=1e-3)
 
 
 def test_chosen_rows_that_are_all_padding_leave_statistics_alone(tmp_path):
@@ -85,6 +89,6 @@ def test_chosen_rows_that_are_all_padding_leave_statistics_alone(tmp_path):
     with torch.no_grad(), regard.record(heads, rows=(4,)) as rec:
         heads(source, heads.remember(Encoded(source, keep)))
     trace = rec.trace()
-    assert [trace.look(example=number).rows for number in (0, 1)] == [(4,), None]
-    assert trace.look(example=1).weights is None
+    assert [trace.attention(example=number).rows for number in (0, 1)] == [(4,), None]
+    assert trace.attention(example=1).weights is None
     trace.save(tmp_path / "t.attn.safetensors")

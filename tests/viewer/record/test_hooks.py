@@ -22,14 +22,14 @@ def test_statistics_leave_the_fused_kernel_running_and_equal_those_of_the_weight
 
     whole, fused = run(), run(statistics=True)
     for one, other in zip(whole, fused, strict=True):
-        assert one.looks[0].source == "instead:sdpa"
-        assert other.looks[0].source == "measured:sdpa"
-        assert other.looks[0].weights is None
-        for name, values in one.looks[0].statistics.items():
-            np.testing.assert_allclose(other.looks[0].statistics[name], values, atol=1e-5, err_msg=name)
+        assert one.attentions[0].source == "instead:sdpa"
+        assert other.attentions[0].source == "measured:sdpa"
+        assert other.attentions[0].weights is None
+        for name, values in one.attentions[0].statistics.items():
+            np.testing.assert_allclose(other.attentions[0].statistics[name], values, atol=1e-5, err_msg=name)
     # in the second row two queries are padding: what keys receive comes from the other four alone
-    np.testing.assert_allclose(fused[1].looks[0].statistics["received"].sum(-1), [4, 4], atol=1e-5)
-    np.testing.assert_allclose(fused[1].looks[0].statistics["uniform"], 1.0, atol=1e-6)
+    np.testing.assert_allclose(fused[1].attentions[0].statistics["received"].sum(-1), [4, 4], atol=1e-5)
+    np.testing.assert_allclose(fused[1].attentions[0].statistics["uniform"], 1.0, atol=1e-6)
 
 
 def test_chosen_rows_are_recomputed_and_equal_those_of_all_weights():
@@ -38,7 +38,7 @@ def test_chosen_rows_are_recomputed_and_equal_those_of_all_weights():
     def run(**settings):
         with torch.no_grad(), regard.record(heads, **settings) as rec:
             heads(source, heads.remember(source))
-        return rec.trace().look()
+        return rec.trace().attention()
 
     whole, some = run(), run(rows=(0, 5, 9, 40))
     assert some.rows == (0, 5, 9)
@@ -54,7 +54,7 @@ def test_rows_of_an_attention_that_steps_or_gathers_are_its_own():
         def run(cross=cross, query=query, source=source, **settings):
             with torch.no_grad(), regard.record(cross, **settings) as rec:
                 cross(query, cross.remember(source))
-            return rec.trace().look()
+            return rec.trace().attention()
 
         whole, some = run(), run(rows=(1, 4))
         assert some.rows == (1, 4)
@@ -79,11 +79,11 @@ def test_scores_are_those_before_the_softmax():
     heads, source = MultiHead(8, heads=2, scope=Causal()).eval(), torch.randn(1, 4, 8)
     with torch.no_grad(), regard.record(heads, scores=True) as rec:
         heads(source, heads.remember(source))
-    look = rec.trace().look()
-    assert np.isneginf(look.scores[:, ~np.tri(4, dtype=bool)]).all()
-    np.testing.assert_allclose(torch.tensor(look.scores).float().softmax(-1), look.weights, atol=2e-3)
+    attention_map = rec.trace().attention()
+    assert np.isneginf(attention_map.scores[:, ~np.tri(4, dtype=bool)]).all()
+    np.testing.assert_allclose(torch.tensor(attention_map.scores).float().softmax(-1), attention_map.weights, atol=2e-3)
     values = heads.split(heads.value(source)).norm(dim=-1)[0].detach()
-    np.testing.assert_allclose(look.values, values, rtol=1e-5)
+    np.testing.assert_allclose(attention_map.values, values, rtol=1e-5)
 
 
 def test_several_heads_under_half_precision_are_recorded_as_well():
@@ -92,7 +92,7 @@ def test_several_heads_under_half_precision_are_recorded_as_well():
         recorded = heads(source, heads.remember(source)).context
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(recorded, heads(source, heads.remember(source)).context)
-    np.testing.assert_allclose(rec.trace().look().weights.sum(-1, dtype=np.float32), 1.0, atol=5e-3)
+    np.testing.assert_allclose(rec.trace().attention().weights.sum(-1, dtype=np.float32), 1.0, atol=5e-3)
 
 
 def test_what_somebody_else_put_in_the_place_of_a_method_comes_back():
@@ -116,6 +116,6 @@ def test_an_attention_that_draws_is_heard_in_what_it_drew_and_draws_no_more(norm
         with regard.record(heads, **settings) as rec:
             heads(source, heads.remember(Encoded(source, keep)))
         after.append(torch.rand(()))
-        found.append(rec.trace().look(example=1).statistics["received"])
+        found.append(rec.trace().attention(example=1).statistics["received"])
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
     assert after[0] == after[1]

@@ -33,32 +33,37 @@ def test_each_label_looks_at_the_places_of_the_picture(picture, tmp_path):
     seeing = made()
     trace = seeing.trace([picture])
     [example] = trace.examples
-    [look] = example.looks
-    assert (look.name, look.query, look.key, look.weights.shape) == ("queries.attention", "label", "picture", (4, 2, 4))
-    assert np.allclose(look.weights.sum(-1), 1, atol=1e-6)
+    [attention_map] = example.attentions
+    assert (attention_map.name, attention_map.query, attention_map.key, attention_map.weights.shape) == (
+        "queries.attention",
+        "label",
+        "picture",
+        (4, 2, 4),
+    )
+    assert np.allclose(attention_map.weights.sum(-1), 1, atol=1e-6)
     [[answer]] = seeing.predict([picture], align=True)
     assert example.axes["label"].labels[0] == answer.text  # the likeliest comes first
-    assert np.allclose(answer.weights[0], look.weights.mean(0)[0], atol=1e-6)
+    assert np.allclose(answer.weights[0], attention_map.weights.mean(0)[0], atol=1e-6)
     axis = example.axes["picture"]
     assert isinstance(axis, Image)
     assert axis.grid == (2, 2)
     again = load(save(trace, tmp_path / "a.attn.safetensors"))
-    assert np.array_equal(again.look().weights, look.weights)
+    assert np.array_equal(again.attention().weights, attention_map.weights)
     assert any(node.kind == "attention" for node in again.graph.nodes)
 
 
 def test_patches_that_look_at_each_other_are_places_of_the_picture_too(picture):
     [example] = made(encoder="vit", depth=2).trace([picture]).examples
-    inner = [look for look in example.looks if look.name.startswith("encoder.")]
+    inner = [attention_map for attention_map in example.attentions if attention_map.name.startswith("encoder.")]
     assert len(inner) == 2
-    assert {(look.query, look.key) for look in inner} == {("picture", "picture")}
+    assert {(attention_map.query, attention_map.key) for attention_map in inner} == {("picture", "picture")}
 
 
 def test_without_attention_all_places_count_alike(picture):
     [example] = made(attention=tasks.find("classify").Config().model.attention.__class__("none")).trace([picture]).examples
-    [look] = example.looks
-    assert look.name == "pooled"
-    assert np.allclose(look.weights, 0.25)
+    [attention_map] = example.attentions
+    assert attention_map.name == "pooled"
+    assert np.allclose(attention_map.weights, 0.25)
 
 
 def test_inputs_are_a_list(picture):

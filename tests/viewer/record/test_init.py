@@ -75,13 +75,13 @@ def test_what_is_recorded_is_what_the_model_itself_reports(kind):
     trace = rec.trace()
     assert len(trace.examples) == 3
     for row, example in enumerate(trace.examples):
-        looks = {look.name: look for look in example.looks}
-        assert set(looks) == set(model.attentions())
+        attentions = {attention_map.name: attention_map for attention_map in example.attentions}
+        assert set(attentions) == set(model.attentions())
         for path, each in attended.items():
             weights = each.weights[row].detach()
             kept = weights[..., : int(source.keep[row].sum())] if path.endswith("cross") else weights
-            np.testing.assert_allclose(looks[path].weights, kept, atol=1e-3)
-            assert looks[path].weights.dtype == np.float16
+            np.testing.assert_allclose(attentions[path].weights, kept, atol=1e-3)
+            assert attentions[path].weights.dtype == np.float16
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -98,10 +98,10 @@ def test_every_mechanism_is_heard_step_by_step_as_all_at_once(name):
     one, other = together.trace(), stepwise.trace()
     check(one)
     check(other)
-    assert one.look().weights.shape == (model.decoder.cross.heads if hasattr(model.decoder.cross, "heads") else 1, 3, 5)
-    np.testing.assert_allclose(one.look().weights, other.look().weights, atol=2e-3)
-    for statistic, values in one.look().statistics.items():
-        np.testing.assert_allclose(values, other.look().statistics[statistic], atol=1e-4)
+    assert one.attention().weights.shape == (model.decoder.cross.heads if hasattr(model.decoder.cross, "heads") else 1, 3, 5)
+    np.testing.assert_allclose(one.attention().weights, other.attention().weights, atol=2e-3)
+    for statistic, values in one.attention().statistics.items():
+        np.testing.assert_allclose(values, other.attention().statistics[statistic], atol=1e-4)
 
 
 def test_after_an_error_nothing_is_left():
@@ -126,7 +126,7 @@ def test_each_run_of_a_model_is_an_example_and_parts_can_be_told_apart():
         model.decoder.step(torch.tensor([1]), memory, model.decoder.start(memory))
     trace = rec.trace()
     assert [example.title for example in trace.examples] == ["row 0", "row 1", "row 2", "", "by hand"]
-    assert trace.look(example=4).weights.shape == (1, 1, 2)
+    assert trace.attention(example=4).weights.shape == (1, 1, 2)
 
 
 def test_axes_are_taken_by_name_or_for_whatever_looks_elsewhere():
@@ -136,7 +136,7 @@ def test_axes_are_taken_by_name_or_for_whatever_looks_elsewhere():
         model(pad([[4, 5, 2]]), torch.tensor([[1, 4]]))
     assert rec.trace(answer, words).example().axes == {"target": answer, "source": words}
     assert rec.trace(axes={"source": words}).example().axes["source"] is words
-    other = rec.trace(places={"decoder.cross": ("steps", "frames")}).look()
+    other = rec.trace(places={"decoder.cross": ("steps", "frames")}).attention()
     assert (other.query, other.key) == ("steps", "frames")
     with pytest.raises(
         ValueError, match="the axis 'source' has 2 places, and 3 were recorded; give as many as the model saw"

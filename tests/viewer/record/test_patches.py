@@ -24,7 +24,7 @@ def test_dropout_falls_as_without_a_recorder():
     with regard.record(model) as rec:
         recorded = model(source, target).output
     assert torch.equal(plain, recorded)
-    np.testing.assert_allclose(rec.trace().look().weights.sum(-1, dtype=np.float32), 1.0, atol=2e-3)  # before dropout
+    np.testing.assert_allclose(rec.trace().attention().weights.sum(-1, dtype=np.float32), 1.0, atol=2e-3)  # before dropout
 
 
 def test_hypotheses_of_a_search_are_refused_for_they_cannot_be_told_apart():

@@ -28,7 +28,10 @@ def test_any_module_with_our_attentions_is_recorded_and_its_axes_are_named_after
         model(torch.randn(1, 6, 8), torch.randn(1, 5, 8))
     trace = rec.trace()
     check(trace)
-    assert [(look.name, look.query, look.key, look.layer) for look in trace.example().looks] == [
+    assert [
+        (attention_map.name, attention_map.query, attention_map.key, attention_map.layer)
+        for attention_map in trace.example().attentions
+    ] == [
         ("blocks.0", "blocks", "blocks", 0),
         ("blocks.1", "blocks (3)", "blocks (3)", 0),
         ("read", "read queries", "read keys", 0),

@@ -52,7 +52,7 @@ def test_a_trace_of_every_kind_of_model_says_what_predict_says(kind):
         answers = [each[0].text for each in model.predict(TEXTS, beam=beam)]
         assert [example.axes["target"].text for example in trace.examples] == answers
         for example in trace.examples:
-            assert {look.name for look in example.looks} == set(model.model.attentions())
+            assert {attention_map.name for attention_map in example.attentions} == set(model.model.attentions())
             assert len(example.steps) == len(example.axes["target"])
             assert (example.beams is None) == (beam == 1)
     assert [example.title for example in trace.examples] == TEXTS
@@ -69,16 +69,16 @@ def test_every_mechanism_has_a_trace_and_so_has_none_at_all(mechanism):
     check(trace)
     [example] = trace.examples
     if mechanism == "none":
-        assert example.looks == ()
+        assert example.attentions == ()
         assert set(example.axes) == {"source", "target"}
         assert example.steps
         assert example.beams.weights is None
         assert {"encoder.layers", "decoder.output"} <= {node.id for node in trace.graph.nodes}
         assert trace.notes[1] == "This model has no attention, so there are only its network and its steps."
         return
-    [look] = example.looks
-    assert (look.name, look.query, look.key) == ("decoder.cross", "target", "source")
-    assert look.weights.shape[1:] == (len(example.axes["target"]), len(example.axes["source"]))
+    [attention_map] = example.attentions
+    assert (attention_map.name, attention_map.query, attention_map.key) == ("decoder.cross", "target", "source")
+    assert attention_map.weights.shape[1:] == (len(example.axes["target"]), len(example.axes["source"]))
 
 
 def test_a_decoder_reads_what_is_written_one_place_behind_what_it_writes():
@@ -87,7 +87,10 @@ def test_a_decoder_reads_what_is_written_one_place_behind_what_it_writes():
     example = trace.example()
     assert example.axes["target"].labels == ["汤", "姆", "追", "逐", "杰", "瑞", "<eos>"]
     assert example.axes["written"].labels == ["<bos>", "汤", "姆", "追", "逐", "杰", "瑞"]
-    groups = {look.name: (look.query, look.key, look.layer) for look in example.looks}
+    groups = {
+        attention_map.name: (attention_map.query, attention_map.key, attention_map.layer)
+        for attention_map in example.attentions
+    }
     assert groups == {
         "encoder.0.self": ("source", "source", 0),
         "encoder.1.self": ("source", "source", 1),
@@ -96,7 +99,7 @@ def test_a_decoder_reads_what_is_written_one_place_behind_what_it_writes():
         "decoder.1.self": ("target", "written", 1),
         "decoder.1.cross": ("target", "source", 1),
     }
-    assert (trace.look("decoder.1.self").allowed == np.tri(7, dtype=bool)).all()
+    assert (trace.attention("decoder.1.self").allowed == np.tri(7, dtype=bool)).all()
     assert (example.axes["source"].lang, example.axes["target"].lang) == (None, "zh")
 
 
@@ -127,7 +130,7 @@ def test_a_tree_of_beams_leads_to_the_answer_and_knows_what_dead_branches_looked
         row, step = int(beams.parents[step, row]), step - 1
     assert tokens[::-1] == [step.token for step in example.steps]
     assert beams.name == "decoder.cross"
-    np.testing.assert_allclose(rows[::-1], example.looks[0].weights.mean(0), atol=2e-3)
+    np.testing.assert_allclose(rows[::-1], example.attentions[0].weights.mean(0), atol=2e-3)
     alive = beams.parents >= 0
     assert alive.sum() > len(tokens)
     np.testing.assert_allclose(beams.weights.sum(-1, dtype=np.float32)[alive], 1.0, atol=5e-3)
@@ -147,7 +150,11 @@ def test_what_a_recorded_model_predicts_is_traced_search_and_all():
     assert trace.example().beams is not None
     assert trace.graph.nodes
     assert rec.cost.seconds > 0, "the model was asked twice"
-    assert rec.cost.bytes == sum(look.weights.nbytes for example in trace.examples for look in example.looks) > 0
+    assert (
+        rec.cost.bytes
+        == sum(attention_map.weights.nbytes for example in trace.examples for attention_map in example.attentions)
+        > 0
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,9 +194,9 @@ def test_byte_tokens_of_an_answer_are_shown_as_the_text_they_cover():
 
 def test_scores_come_where_they_are_asked_for():
     model = trained()
-    assert model.trace(TEXTS[:1]).look().scores is None
-    look = model.trace(TEXTS[:1], scores=True).look()
-    np.testing.assert_allclose(torch.tensor(look.scores).float().softmax(-1), look.weights, atol=3e-3)
+    assert model.trace(TEXTS[:1]).attention().scores is None
+    attention_map = model.trace(TEXTS[:1], scores=True).attention()
+    np.testing.assert_allclose(torch.tensor(attention_map.scores).float().softmax(-1), attention_map.weights, atol=3e-3)
 
 
 def test_trace_needs_texts_and_as_many_targets():
@@ -209,7 +216,7 @@ def test_it_can_be_saved_and_read_again(tmp_path, monkeypatch):
     again = load(save(trace, tmp_path / "t.attn.safetensors"))
     assert [example.title for example in again.examples] == TEXTS
     assert again.graph == trace.graph
-    np.testing.assert_array_equal(again.look().weights, trace.look().weights)
+    np.testing.assert_array_equal(again.attention().weights, trace.attention().weights)
     np.testing.assert_array_equal(again.example().beams.weights, trace.example().beams.weights)
 
 

@@ -49,8 +49,8 @@ def test_a_training_loop_of_ones_own_is_filmed_and_does_not_feel_it(film):
     assert [frame.step for frame in trace.training] == [0, 2, 4, 6]
     assert all(frame.loss > 0 for frame in trace.training)
     assert len(trace.examples) == 1  # the training itself is not recorded
-    np.testing.assert_array_equal(trace.training[-1].weights["look"], trace.look().weights)
-    assert not np.array_equal(trace.training[0].weights["look"], trace.look().weights)
+    np.testing.assert_array_equal(trace.training[-1].weights["look"], trace.attention().weights)
+    assert not np.array_equal(trace.training[0].weights["look"], trace.attention().weights)
     assert next(node for node in trace.graph.nodes if node.id == "look").inputs["query"] == (1, 5, 8)  # that of the probe
 
 

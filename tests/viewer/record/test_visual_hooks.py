@@ -24,8 +24,8 @@ def test_every_attention_inside_a_cnn_is_recorded_and_gives_what_it_gives(name):
     trace = rec.trace()
     check(trace)
     weights = module.attend(image).weights.detach()
-    look = trace.look("attention", example=1)
-    np.testing.assert_allclose(look.weights, weights[1], atol=1e-3)
+    attention_map = trace.attention("attention", example=1)
+    np.testing.assert_allclose(attention_map.weights, weights[1], atol=1e-3)
 
 
 @pytest.mark.parametrize("name", regard.registry.names("visual"))
@@ -36,18 +36,18 @@ def test_padding_is_heeded_while_somebody_listens(name):
         recorded = module(image, keep)
     assert torch.equal(recorded, module(image, keep))
     weights = module.attend(image, keep=keep).weights.detach()
-    np.testing.assert_allclose(rec.trace().look("attention").weights, weights[0], atol=1e-3)
+    np.testing.assert_allclose(rec.trace().attention("attention").weights, weights[0], atol=1e-3)
 
 
 def test_the_places_of_a_feature_map_are_a_picture_and_channels_are_numbers():
     module = visual.NonLocal(4)
     with regard.record(module) as rec:
         module(torch.randn(1, 4, 3, 5))
-    look, axes = rec.trace().look(), rec.trace().example().axes
-    assert (look.query, look.key) == ("place", "place")
+    attention_map, axes = rec.trace().attention(), rec.trace().example().axes
+    assert (attention_map.query, attention_map.key) == ("place", "place")
     assert isinstance(axes["place"], Image)
     assert axes["place"].grid == (3, 5)
-    assert look.source == "again"
+    assert attention_map.source == "again"
     gate = visual.Channel(16)
     with regard.record(gate) as rec:
         gate(torch.randn(1, 16, 3, 5))
@@ -61,12 +61,14 @@ def test_rows_and_statistics_of_a_feature_map():
         module(image)
     with regard.record(module, rows=(2, 8, 30)) as some:
         module(image)
-    assert some.trace().look().rows == (2, 8)
-    np.testing.assert_array_equal(some.trace().look().weights, whole.trace().look().weights[:, [2, 8]])
+    assert some.trace().attention().rows == (2, 8)
+    np.testing.assert_array_equal(some.trace().attention().weights, whole.trace().attention().weights[:, [2, 8]])
     with regard.record(module, statistics=True) as measured:
         module(image)
-    assert measured.trace().look().weights is None
-    np.testing.assert_array_equal(measured.trace().look().statistics["max"], whole.trace().look().statistics["max"])
+    assert measured.trace().attention().weights is None
+    np.testing.assert_array_equal(
+        measured.trace().attention().statistics["max"], whole.trace().attention().statistics["max"]
+    )
 
 
 def test_stages_are_told_by_name_also_where_they_are_joined():

@@ -17,7 +17,7 @@ from regard.errors import RefusedError
 from regard.viewer import source
 from regard.viewer.record.predicted import answered, beams, choices
 from regard.viewer.record.spelling import Words, written
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 if TYPE_CHECKING:
     from regard.inference.sequence_predictor import Trained
@@ -53,21 +53,25 @@ def write(trained: "Trained", words: Words, encoded: Encoded | ImageExample) -> 
     step = trained.model(trained.codec.alone(encoded), shifted(torch.tensor([encoded.target])), weights=True)
     source_, target = words.read(encoded), words.answered(encoded.target)
     axes = {"source": source_, "target": target, "written": written(target)}
-    seen = looks(step.attended)
-    used = {name: axis for name, axis in axes.items() if name != "written" or any(look.key == name for look in seen)}
+    seen = attentions(step.attended)
+    used = {
+        name: axis
+        for name, axis in axes.items()
+        if name != "written" or any(attention_map.key == name for attention_map in seen)
+    }
     steps = choices(words, encoded.target, step.output[0])
     return Example(used, seen, tuple(steps), title=encoded.record.source)
 
 
-def looks(attended: Mapping[str, Attended]) -> tuple[Look, ...]:
+def attentions(attended: Mapping[str, Attended]) -> tuple[AttentionMap, ...]:
     """What each attention did, of one row of the batch; what looks at the target so far may not see what is to come."""
-    found, layers = list[Look](), dict[str, int]()
+    found, layers = list[AttentionMap](), dict[str, int]()
     for name, each in attended.items():
         assert each.weights is not None, "they were asked for"
         weights, key = each.weights[0].numpy(), "source" if is_cross_attention(name) else "written"
         layer = layers[key] = layers.get(key, -1) + 1
-        look = Look(name, "target", key, weights, layer, source=source.ITSELF)
+        attention_map = AttentionMap(name, "target", key, weights, layer, source=source.ITSELF)
         whole = bool(np.allclose(weights.sum(-1), 1, atol=1e-3))
         allowed = None if is_cross_attention(name) else np.tri(*weights.shape[1:]) > 0
-        found.append(replace(look, allowed=allowed, sums_to_one=whole))
+        found.append(replace(attention_map, allowed=allowed, sums_to_one=whole))
     return tuple(found)

@@ -2,13 +2,14 @@
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 
 from regard.data.axis import Array
 from regard.viewer.figure import maps
 from regard.viewer.figure.labels import role
 from regard.viewer.figure.style import DPI, GREY, Drawing, told
 from regard.viewer.figure.subject import Subject, allowed, matrix
-from regard.viewer.trace import Look
+from regard.viewer.trace import AttentionMap
 
 ACROSS = 8
 """Heads in a row where there is one layer."""
@@ -18,11 +19,11 @@ MARGIN = 0.9
 
 def draw(subject: Subject, *, vmax: float | None = None) -> Drawing:
     """The heads of all attentions between the same two axes, a layer in a row; all end at the shared maximum, or `vmax`."""
-    layers = [look for look in subject.layers if look.weights is not None]
+    layers = [attention_map for attention_map in subject.layers if attention_map.weights is not None]
     if not layers:
-        matrix(subject.look, None)  # says why there is nothing to draw
+        matrix(subject.attention_map, None)  # says why there is nothing to draw
     grid = _grid(layers)
-    parts = [matrix(look, head) for row in grid for look, head in row]
+    parts = [matrix(attention_map, head) for row in grid for attention_map, head in row]
     highest, lowest = max(float(part.max(initial=0)) for part in parts), min(float(part.min(initial=0)) for part in parts)
     height, width = parts[0].shape
     norm = maps.scale(vmax or highest or 1.0, lowest, max(height, width))
@@ -34,32 +35,36 @@ def draw(subject: Subject, *, vmax: float | None = None) -> Drawing:
         images = _panels(panels, grid, subject, norm, "balance" if lowest < 0 else subject.palette)
         _names(panels, grid, several=len(layers) > 1)
         maps.bar(drawing, images[0], list(panels.flat))
-        drawing.suptitle(role(subject.look.key, subject.keys, "keys"))
-        drawing.supylabel(role(subject.look.query, subject.queries, "queries"))
+        drawing.suptitle(role(subject.attention_map.key, subject.keys, "keys"))
+        drawing.supylabel(role(subject.attention_map.query, subject.queries, "queries"))
         drawing.settle()
-    title = f"{subject.trace.name}: heads from {subject.look.query} over {subject.look.key}"
+    title = f"{subject.trace.name}: heads from {subject.attention_map.query} over {subject.attention_map.key}"
     said = f"{len(parts)} heads of {len(layers)} attentions, weights from 0 to the shared maximum {norm.vmax:.3g}"
     description = "; ".join(part for part in (title, said, maps.reduced_to(drawing, images[0], DPI)) if part)
     return told(drawing, title, description)
 
 
-def _grid(layers: list[Look]) -> list[list[tuple[Look, int]]]:
+def _grid(layers: list[AttentionMap]) -> list[list[tuple[AttentionMap, int]]]:
     """A layer in a row; a single layer in as many rows as it takes."""
-    rows = [[(look, head) for head in range(0 if look.weights is None else len(look.weights))] for look in layers]
+    rows = [
+        [(attention_map, head) for head in range(0 if attention_map.weights is None else len(attention_map.weights))]
+        for attention_map in layers
+    ]
     if len(rows) == 1:
         return [rows[0][first : first + ACROSS] for first in range(0, len(rows[0]), ACROSS)]
     return rows
 
 
 def _panels(
-    panels: Array, grid: list[list[tuple[Look, int]]], subject: Subject, norm: object, palette: str
+    panels: Array, grid: list[list[tuple[AttentionMap, int]]], subject: Subject, norm: Normalize, palette: str
 ) -> list[maps.Peaks]:
     images = []
     for line, row in zip(panels, grid, strict=True):
         for panel in line[len(row) :]:
             panel.set_axis_off()
-        for panel, (look, head) in zip(line, row, strict=False):
-            image = maps.paint(panel, matrix(look, head), allowed(look, head, len(subject.queries)), palette, norm)  # type: ignore[arg-type]
+        for panel, (attention_map, head) in zip(line, row, strict=False):
+            keep = allowed(attention_map, head, len(subject.queries))
+            image = maps.paint(panel, matrix(attention_map, head), keep, palette, norm)
             panel.set_aspect("auto")
             panel.set(xticks=[], yticks=[])
             for spine in panel.spines.values():
@@ -68,7 +73,7 @@ def _panels(
     return images
 
 
-def _names(panels: Array, grid: list[list[tuple[Look, int]]], *, several: bool) -> None:
+def _names(panels: Array, grid: list[list[tuple[AttentionMap, int]]], *, several: bool) -> None:
     """Layers beside their rows and heads above their columns; or, of one layer, each head above itself."""
     for row, (line, places) in enumerate(zip(panels, grid, strict=True)):
         if several:

@@ -50,8 +50,8 @@ def name_axes(axes: Axes, subject: Subject) -> tuple[Thinned, Thinned]:
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     columns = name_places(axes.xaxis, labels(subject.keys), subject.keys)
-    axes.set_xlabel(role(subject.look.key, subject.keys, "keys"))
-    axes.set_ylabel(role(subject.look.query, subject.queries, "queries"))
+    axes.set_xlabel(role(subject.attention_map.key, subject.keys, "keys"))
+    axes.set_ylabel(role(subject.attention_map.query, subject.queries, "queries"))
     return rows, columns
 
 

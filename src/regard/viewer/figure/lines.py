@@ -86,7 +86,9 @@ def _rows(
     """Keys in a line above, queries in a line below, each spread over the whole width."""
     room = (subject.width - 0.7) * 72
     axes.set(xlim=(0, room), ylim=(-0.3, 1.3), xticks=[], yticks=[0, 1])
-    axes.set_yticklabels([f"{subject.look.query}\n(queries)", f"{subject.look.key}\n(keys)"], linespacing=1.0)
+    axes.set_yticklabels(
+        [f"{subject.attention_map.query}\n(queries)", f"{subject.attention_map.key}\n(keys)"], linespacing=1.0
+    )
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     places = []
@@ -112,8 +114,8 @@ def _columns(axes: Axes, subject: Subject, queries: list[str], keys: list[str], 
         side.tick_params(length=0)
         side.spines[:].set_visible(False)
     axes.set(xlim=(0, 1), xticks=[])
-    axes.set_ylabel(role(subject.look.query, subject.queries, "queries"))
-    other.set_ylabel(role(subject.look.key, subject.keys, "keys"))
+    axes.set_ylabel(role(subject.attention_map.query, subject.queries, "queries"))
+    other.set_ylabel(role(subject.attention_map.key, subject.keys, "keys"))
     for link in found:
         start = (0.02, (link.query + 0.5) / len(queries))
         end = (0.98, (link.key + 0.5) / len(keys))

@@ -30,8 +30,8 @@ def draw(subject: Subject, *, query: int | Sequence[int] | None = None) -> Drawi
     if isinstance(keys, Audio | Series):
         return _times(subject, keys, chosen)
     raise ValueError(
-        f"overlay needs keys that are a picture, a sound or a series; {subject.look.key!r} is of kind {keys.kind!r}: "
-        "'heatmap' and 'lines' show it"
+        "overlay needs keys that are a picture, a sound or a series; "
+        f"{subject.attention_map.key!r} is of kind {keys.kind!r}: 'heatmap' and 'lines' show it"
     )
 
 
@@ -42,7 +42,9 @@ def _chosen(subject: Subject, query: int | Sequence[int] | None) -> list[int]:
     chosen = [query] if isinstance(query, int) else list(query)
     for each in chosen:
         if each not in subject.rows:
-            raise ValueError(f"query {each} of {subject.look.name!r} was not recorded; there are {_range(subject.rows)}")
+            raise ValueError(
+                f"query {each} of {subject.attention_map.name!r} was not recorded; there are {_range(subject.rows)}"
+            )
     return chosen
 
 
@@ -71,7 +73,7 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
             panel.set_axis_off()
         image = None
         _picture(panels.flat[0], keys, grey=False)
-        panels.flat[0].set_title(shown(subject.look.key))
+        panels.flat[0].set_title(shown(subject.attention_map.key))
         for panel, query, part in zip(list(panels.flat)[1:], chosen, parts, strict=False):
             _picture(panel, keys, grey=True)
             image = _tint(panel, keys, part, norm, palette)
@@ -201,7 +203,7 @@ def _strip(panel: Axes, weights: Array, ends: tuple[float, float], palette: str)
 def _time(panel: Axes, subject: Subject, keys: Audio | Series) -> None:
     panel.set_xlim(-0.5, len(keys) - 0.5)
     name_places(panel.xaxis, labels(keys), keys)
-    panel.set_xlabel(f"{shown(subject.look.key)} (keys){', s' if isinstance(keys, Audio) else ''}")
+    panel.set_xlabel(f"{shown(subject.attention_map.key)} (keys){', s' if isinstance(keys, Audio) else ''}")
 
 
 def _name(subject: Subject, query: int, weights: Array | None = None, keys: Image | None = None) -> str:

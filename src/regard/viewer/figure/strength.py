@@ -22,10 +22,10 @@ FOCUS = "focus: mean key position, ± its spread"
 
 def draw(subject: Subject) -> Drawing:
     """Received attention along the keys; sharpness, focus and sink along the queries. Of several heads the mean is bold."""
-    found = summary(subject.look, subject.example.axes)
+    found = summary(subject.attention_map, subject.example.axes)
     heads = len(found.entropy)
     if subject.head is not None and not 0 <= subject.head < heads:
-        raise ValueError(f"{subject.look.name!r} has {heads} heads, counted from 0; asked for head {subject.head}")
+        raise ValueError(f"{subject.attention_map.name!r} has {heads} heads, counted from 0; asked for head {subject.head}")
     pick = slice(None) if subject.head is None else slice(subject.head, subject.head + 1)
     sinks = "sink: share on " + _sinks(found.sinks, subject.keys)
     with subject.drawing(5.0, sinks) as drawing:
@@ -38,9 +38,9 @@ def draw(subject: Subject) -> Drawing:
         for panel, text in ((first, RECEIVED), (second, SHARPNESS), (third, FOCUS), (fourth, sinks)):
             panel.set_title(_wrapped(text, (subject.width - 1.0) * 72), loc="left", linespacing=1.1)
             panel.spines[["top", "right"]].set_visible(False)
-        _along(first, subject.keys, subject.look.key, "keys")
+        _along(first, subject.keys, subject.attention_map.key, "keys")
         for panel in (second, third, fourth):
-            _along(panel, subject.queries, subject.look.query, "queries", named=panel is fourth)
+            _along(panel, subject.queries, subject.attention_map.query, "queries", named=panel is fourth)
         drawing.align_ylabels([first, second, third, fourth])
         drawing.settle()
     parts = (RECEIVED, SHARPNESS, FOCUS, sinks)

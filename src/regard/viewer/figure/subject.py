@@ -11,7 +11,7 @@ from regard.data.axis import Array, Axis, Text
 from regard.viewer.figure import fonts
 from regard.viewer.figure.labels import labels, shown
 from regard.viewer.figure.style import WIDTHS, Drawing, settings
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,56 +32,60 @@ class Subject:
         return self.trace.example(self.number)
 
     @cached_property
-    def look(self) -> Look:
+    def attention_map(self) -> AttentionMap:
         """The attention that is shown."""
-        if not self.example.looks:
+        if not self.example.attentions:
             raise ValueError(
                 f"example {self.number} of the trace {self.trace.name!r} has no attention to draw; 'graph' needs none"
             )
-        return self.trace.look(self.attention, self.number)
+        return self.trace.attention(self.attention, self.number)
 
     @property
-    def layers(self) -> list[Look]:
+    def layers(self) -> list[AttentionMap]:
         """The attentions between the same two axes, in order."""
-        look = self.look
-        return [each for each in self.example.looks if (each.query, each.key) == (look.query, look.key)]
+        attention_map = self.attention_map
+        return [
+            each for each in self.example.attentions if (each.query, each.key) == (attention_map.query, attention_map.key)
+        ]
 
     @property
     def queries(self) -> Axis:
         """The axis of the queries."""
-        return self.example.axes[self.look.query]
+        return self.example.axes[self.attention_map.query]
 
     @property
     def keys(self) -> Axis:
         """The axis of the keys."""
-        return self.example.axes[self.look.key]
+        return self.example.axes[self.attention_map.key]
 
     @property
     def rows(self) -> list[int]:
         """The queries that were recorded."""
-        return list(self.look.rows if self.look.rows is not None else range(len(self.queries)))
+        return list(self.attention_map.rows if self.attention_map.rows is not None else range(len(self.queries)))
 
     @cached_property
     def matrix(self) -> Array:
         """The weights that are shown, (recorded queries, keys)."""
-        return matrix(self.look, self.head)
+        return matrix(self.attention_map, self.head)
 
     @property
     def allowed(self) -> Array | None:
         """Where the shown head, or any head, may look."""
-        return allowed(self.look, self.head, len(self.queries))
+        return allowed(self.attention_map, self.head, len(self.queries))
 
     @property
     def title(self) -> str:
         """What is shown, in words."""
-        return f"{self.trace.name}: {self.look.name}, {'mean of heads' if self.head is None else f'head {self.head}'}"
+        return (
+            f"{self.trace.name}: {self.attention_map.name}, {'mean of heads' if self.head is None else f'head {self.head}'}"
+        )
 
     @contextmanager
     def drawing(self, height: float, *more: str) -> Iterator[Drawing]:
         """An empty figure, and its settings while things are drawn into it; `more` is written besides the labels."""
         texts = {"": [shown(self.trace.name), *more]}
-        if self.example.looks:
-            texts[""] += [self.look.name, self.look.query, self.look.key]
+        if self.example.attentions:
+            texts[""] += [self.attention_map.name, self.attention_map.query, self.attention_map.key]
             for axis in (self.queries, self.keys):
                 texts.setdefault(axis.lang or "" if isinstance(axis, Text) else "", []).extend(labels(axis))
         missing = fonts.warn(texts)
@@ -95,25 +99,27 @@ class Subject:
         return self.width > WIDTHS["column"]
 
 
-def matrix(look: Look, head: int | None) -> Array:
+def matrix(attention_map: AttentionMap, head: int | None) -> Array:
     """The weights of a head, or the mean of the heads, in float32."""
-    if look.weights is None:
+    if attention_map.weights is None:
         raise ValueError(
-            f"of {look.name!r} only statistics were recorded, so there is no matrix to draw; kind 'strength' draws "
+            f"of {attention_map.name!r} only statistics were recorded, so there is no matrix to draw; kind 'strength' draws "
             "statistics, or record it with weights=True"
         )
     if head is None:
-        return look.weights.mean(0, dtype=np.float32)
-    if not 0 <= head < len(look.weights):
-        raise ValueError(f"{look.name!r} has {len(look.weights)} heads, counted from 0; asked for head {head}")
-    return np.asarray(look.weights[head], np.float32)
+        return attention_map.weights.mean(0, dtype=np.float32)
+    if not 0 <= head < len(attention_map.weights):
+        raise ValueError(
+            f"{attention_map.name!r} has {len(attention_map.weights)} heads, counted from 0; asked for head {head}"
+        )
+    return np.asarray(attention_map.weights[head], np.float32)
 
 
-def allowed(look: Look, head: int | None, queries: int) -> Array | None:
+def allowed(attention_map: AttentionMap, head: int | None, queries: int) -> Array | None:
     """Where a head, or any head, may look, in the rows that were recorded."""
-    found = look.allowed
+    found = attention_map.allowed
     if found is None:
         return None
     if found.ndim == 3:
         found = np.asarray(found.any(0) if head is None else found[head])
-    return found[list(look.rows)] if look.rows is not None and len(found) == queries else found
+    return found[list(attention_map.rows)] if attention_map.rows is not None and len(found) == queries else found

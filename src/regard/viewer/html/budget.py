@@ -23,7 +23,7 @@ from regard.viewer.metrics import matrices
 from regard.viewer.metrics.matrices import MEAN
 from regard.viewer.metrics.quantise import quantise, reduce, restore
 from regard.viewer.metrics.strength import summary
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 SIDE = 128
 """Cells along a side of a thumbnail."""
@@ -49,17 +49,17 @@ class Looked(NamedTuple):
     """An attention of a trace, and what the page says of it."""
 
     example: Example
-    look: Look
+    attention_map: AttentionMap
     told: Table
 
     @property
     def heads(self) -> int:
         """How many matrices there are, the mean aside."""
-        return 0 if self.look.weights is None else self.look.weights.shape[0]
+        return 0 if self.attention_map.weights is None else self.attention_map.weights.shape[0]
 
     def matrix(self, head: int) -> Array:
         """A head, or the mean of all, (queries, keys)."""
-        return matrices.matrix(self.example, self.look, head)
+        return matrices.matrix(self.example, self.attention_map, head)
 
     def bytes(self, head: int) -> Array:
         """The same in 8 bits."""
@@ -76,7 +76,7 @@ class Looked(NamedTuple):
     @property
     def cells(self) -> int:
         """Cells of one matrix."""
-        return len(self.example.axes[self.look.query]) * len(self.example.axes[self.look.key])
+        return len(self.example.axes[self.attention_map.query]) * len(self.example.axes[self.attention_map.key])
 
 
 def fill(trace: Trace, run: Table, pack: Pack, state: str = "", runs: int = 1) -> None:
@@ -149,9 +149,9 @@ def _wishes(trace: Trace, run: Table, state: str, *, strongest: bool) -> Iterato
 
 def _looked(trace: Trace, run: Table) -> Iterator[Looked]:
     for example, told in zip(trace.examples, run["examples"], strict=True):
-        for look, table in zip(example.looks, told["attentions"], strict=True):
-            if look.weights is not None:
-                yield Looked(example, look, table)
+        for attention_map, table in zip(example.attentions, told["attentions"], strict=True):
+            if attention_map.weights is not None:
+                yield Looked(example, attention_map, table)
 
 
 def _each(looked: Looked) -> list[int]:
@@ -162,7 +162,7 @@ def _each(looked: Looked) -> list[int]:
 def _chosen(looked: Looked, head: int, state: str) -> bool:
     """Whether the page opens with this matrix."""
     asked = parse_qs(state.removeprefix("#"))
-    return asked.get("a", [""])[0] == looked.look.name and asked.get("h", ["mean"])[0] in _names(looked, head)
+    return asked.get("a", [""])[0] == looked.attention_map.name and asked.get("h", ["mean"])[0] in _names(looked, head)
 
 
 def _putter(looked: Looked, kind: str, head: int) -> Callable[[Ref], object]:
@@ -176,15 +176,15 @@ def _names(looked: Looked, head: int) -> list[str]:
 
 def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
     for each in _looked(trace, run):
-        sides = (len(each.example.axes[name]) for name in (each.look.query, each.look.key))
+        sides = (len(each.example.axes[name]) for name in (each.attention_map.query, each.attention_map.key))
         size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
         yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.told, "thumbnails"))
 
 
 def _strongest(looked: Looked) -> Iterator[Wish]:
     """The strongest keys of every query, by head and, last, by the mean: their numbers and their weights."""
-    count = min(STRONGEST, len(looked.example.axes[looked.look.key]))
-    queries = len(looked.example.axes[looked.look.query])
+    count = min(STRONGEST, len(looked.example.axes[looked.attention_map.key]))
+    queries = len(looked.example.axes[looked.attention_map.query])
     if not count or not queries:
         return
     keys = np.empty((looked.heads + 1, queries, count), np.uint32)
@@ -216,32 +216,32 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
     run["training"] = []  # a second plan begins anew
     for frame in trace.training:
         example = trace.examples[frame.example]
-        looks = {each.name: each for each in example.looks}
+        attentions = {each.name: each for each in example.attentions}
         scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
-        found = {name: _numbers(example, looks[name], weights) for name, weights in frame.weights.items()}
+        found = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
         told: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
         run["training"].append(told)
         for name, weights in frame.weights.items():
-            make = partial(_moment, example, looks[name], weights, scales[name])
+            make = partial(_moment, example, attentions[name], weights, scales[name])
             yield Wish("matrices of a moment of training", weights.size, make, _within(told["weights"], name))
 
 
-def _moment(example: Example, look: Look, weights: Array, scale: float) -> Array:
+def _moment(example: Example, attention_map: AttentionMap, weights: Array, scale: float) -> Array:
     """Every head of an attention at a moment of training, in 8 bits."""
-    return matrices.every_row(example, look, quantise(weights, scale))
+    return matrices.every_row(example, attention_map, quantise(weights, scale))
 
 
 def _within(table: Table, name: str) -> Callable[[Ref], object]:
     return lambda ref: table.update({name: ref})
 
 
-def _numbers(example: Example, look: Look, weights: Array) -> dict[str, list[float | None]]:
+def _numbers(example: Example, attention_map: AttentionMap, weights: Array) -> dict[str, list[float | None]]:
     """What each head did at a moment of training, in one number of each kind."""
-    return summary(dataclasses.replace(look, weights=weights, statistics={}), example.axes, example.gold).numbers
+    return summary(dataclasses.replace(attention_map, weights=weights, statistics={}), example.axes, example.gold).numbers
 
 
 def _views(trace: Trace, run: Table) -> Iterator[Wish]:
     for each in _looked(trace, run):
-        for view, matrix in views(each.example, each.look):
+        for view, matrix in views(each.example, each.attention_map):
             table = each.told["views"].setdefault(view.kind, {})
             yield Wish(f"matrices of {view.kind}", view.size, matrix, _within(table, view.head))

@@ -13,7 +13,7 @@ from regard.viewer.html.pack import Pack
 from regard.viewer.metrics import matrices
 from regard.viewer.metrics.masks import causal
 from regard.viewer.metrics.strength import summary
-from regard.viewer.trace import Beams, Example, Frame, Graph, Look, Trace
+from regard.viewer.trace import AttentionMap, Beams, Example, Frame, Graph, Trace
 
 MIT = (
     "Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated "
@@ -101,30 +101,32 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
     return {
         "title": example.title,
         "axes": {name: axis(each, pack) for name, each in example.axes.items()},
-        "attentions": [_attention(example, look, film, pack) for look in example.looks],
+        "attentions": [_attention(example, attention_map, film, pack) for attention_map in example.attentions],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),
     }
 
 
-def _attention(example: Example, look: Look, film: Sequence[Frame], pack: Pack) -> Table:
-    found = summary(look, example.axes, example.gold)
-    mask = "full" if look.allowed is None else "causal" if causal(look.allowed) else "given"
+def _attention(example: Example, attention_map: AttentionMap, film: Sequence[Frame], pack: Pack) -> Table:
+    found = summary(attention_map, example.axes, example.gold)
+    mask = "full" if attention_map.allowed is None else "causal" if causal(attention_map.allowed) else "given"
     return {
-        "id": look.name,
-        "query": look.query,
-        "key": look.key,
-        "layer": look.layer,
+        "id": attention_map.name,
+        "query": attention_map.query,
+        "key": attention_map.key,
+        "layer": attention_map.layer,
         "heads": len(found.entropy),
-        "queries": len(example.axes[look.query]),
-        "keys": len(example.axes[look.key]),
+        "queries": len(example.axes[attention_map.query]),
+        "keys": len(example.axes[attention_map.key]),
         "mask": mask,
-        "allowed": pack.add(_any_head(look.allowed)) if mask == "given" and look.allowed is not None else None,
-        "sums_to_one": look.sums_to_one,
-        "scale": matrices.scale(look, film),
-        "source": look.source,
-        "rows": None if look.rows is None else list(look.rows),
-        "recorded": look.weights is not None,
+        "allowed": pack.add(_any_head(attention_map.allowed))
+        if mask == "given" and attention_map.allowed is not None
+        else None,
+        "sums_to_one": attention_map.sums_to_one,
+        "scale": matrices.scale(attention_map, film),
+        "source": attention_map.source,
+        "rows": None if attention_map.rows is None else list(attention_map.rows),
+        "recorded": attention_map.weights is not None,
         "statistics": {name: pack.add(curve) for name, curve in found.curves.items()},
         "summary": found.numbers,
         "thumbnails": None,
@@ -201,4 +203,4 @@ def _bytes(spectrogram: Array) -> Array:
 
 def _cells(trace: Trace) -> int:
     """Cells of all matrices together."""
-    return sum(each.weights.size for example in trace.examples for each in example.looks if each.weights is not None)
+    return sum(each.weights.size for example in trace.examples for each in example.attentions if each.weights is not None)

@@ -82,14 +82,16 @@ class Tiles:
 
     def cut(self, r: int, x: int, a: int, h: int, l: int, i: int, j: int, e: int) -> bytes:  # noqa: E741 - as in the URL
         """The bytes of a tile; IndexError where there is no such thing."""
-        if not (r < len(self.traces) and x < len(self.traces[r].examples) and a < len(self.traces[r].examples[x].looks)):
+        if not (
+            r < len(self.traces) and x < len(self.traces[r].examples) and a < len(self.traces[r].examples[x].attentions)
+        ):
             raise IndexError("there is no such attention")
-        look = self.traces[r].examples[x].looks[a]
-        if look.weights is None or h >= look.weights.shape[0]:
+        attention_map = self.traces[r].examples[x].attentions[a]
+        if attention_map.weights is None or h >= attention_map.weights.shape[0]:
             raise IndexError("there is no such head")
         place = np.s_[i * TILE : (i + 1) * TILE, j * TILE : (j + 1) * TILE]
         if e:
-            exact = matrices.matrix(self.traces[r].examples[x], look, h, place)
+            exact = matrices.matrix(self.traces[r].examples[x], attention_map, h, place)
             return _some(exact).astype("<f4").tobytes()
         with self.lock:
             levels = self._pyramid((r, x, a, h))
@@ -103,9 +105,9 @@ class Tiles:
             return self.pyramids[which]
         r, x, a, h = which
         example = self.traces[r].examples[x]
-        look = example.looks[a]
+        attention_map = example.attentions[a]
         film = (frame for frame in self.traces[r].training if frame.example == x)
-        levels = pyramid(quantise(matrices.matrix(example, look, h), matrices.scale(look, film)))
+        levels = pyramid(quantise(matrices.matrix(example, attention_map, h), matrices.scale(attention_map, film)))
         self.pyramids[which] = levels
         if len(self.pyramids) > KEPT:
             self.pyramids.popitem(last=False)

@@ -16,7 +16,7 @@ from regard.viewer.html.server import Server
 from regard.viewer.metrics import matrices
 from regard.viewer.metrics.matrices import MEAN
 from regard.viewer.metrics.strength import summary
-from regard.viewer.trace import Example, Look, Trace, format_count
+from regard.viewer.trace import AttentionMap, Example, Trace, format_count
 
 HEIGHT = 760
 """Pixels of a page in a notebook."""
@@ -74,7 +74,9 @@ class View:
         import io
         from importlib.util import find_spec
 
-        if find_spec("matplotlib") is None or all(look.weights is None for look in self.traces[0].example().looks):
+        if find_spec("matplotlib") is None or all(
+            attention_map.weights is None for attention_map in self.traces[0].example().attentions
+        ):
             return None
         stream = io.BytesIO()
         self.traces[0].figure("heatmap", width="page").savefig(stream, format="png", dpi=120)
@@ -140,22 +142,22 @@ def told(traces: Sequence[Trace]) -> str:
 
 def lines(trace: Trace) -> list[str]:
     """What a trace holds, its finding, and how its weights came about."""
-    looks = [look for example in trace.examples for look in example.looks]
-    heading = f"{trace.name}: {format_count(len(trace.examples), 'example')}, {format_count(len(looks), 'attention')}"
-    if not looks:
+    attentions = [attention_map for example in trace.examples for attention_map in example.attentions]
+    heading = f"{trace.name}: {format_count(len(trace.examples), 'example')}, {format_count(len(attentions), 'attention')}"
+    if not attentions:
         return [heading, "no attention was recorded", ""]
-    look = trace.look()
-    return [heading, finding(trace.example(), look), f"{look.name}: {source.told(look.source)}"]
+    attention_map = trace.attention()
+    return [heading, finding(trace.example(), attention_map), f"{attention_map.name}: {source.told(attention_map.source)}"]
 
 
-def finding(example: Example, look: Look) -> str:
+def finding(example: Example, attention_map: AttentionMap) -> str:
     """What the sharpest query of an attention reads."""
-    if look.weights is None:
-        effective = float(np.nanmean(summary(look, example.axes).effective))
-        return f"{look.name} spreads over {effective:.1f} keys on average; only statistics were recorded"
-    weights = matrices.matrix(example, look, MEAN)
+    if attention_map.weights is None:
+        effective = float(np.nanmean(summary(attention_map, example.axes).effective))
+        return f"{attention_map.name} spreads over {effective:.1f} keys on average; only statistics were recorded"
+    weights = matrices.matrix(example, attention_map, MEAN)
     if not weights.size:
-        return f"{look.name} has nothing to look at"
+        return f"{attention_map.name} has nothing to look at"
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    asked, read = example.axes[look.query].labels[query], example.axes[look.key].labels[key]
-    return f"{look.name}: {asked!r} reads mostly {read!r}, {weights[query, key]:.2f}"
+    asked, read = example.axes[attention_map.query].labels[query], example.axes[attention_map.key].labels[key]
+    return f"{attention_map.name}: {asked!r} reads mostly {read!r}, {weights[query, key]:.2f}"

@@ -26,7 +26,7 @@ def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
     if stacks.single:
         assert own is not None, "stacks_of refuses an output without any"
         draft.single(own, *reading.source_axis(at, own[0].shape[2]))
-        return Example(draft.axes, tuple(draft.looks))
+        return Example(draft.axes, tuple(draft.attentions))
     columns: Kept = []
     if encoder or cross:
         source, columns = reading.source_axis(at, (encoder or cross)[0].shape[2])
@@ -35,7 +35,7 @@ def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
         target, written, rows = _texts(reading, at, (own or cross)[0].shape[1])
         draft.decoder(own, target, written, rows)
         draft.cross(cross, rows, columns)
-    return Example(draft.axes, tuple(draft.looks))
+    return Example(draft.axes, tuple(draft.attentions))
 
 
 def _texts(reading: Reading, at: tuple[int, int], length: int) -> tuple[Axis, Axis, Kept]:

@@ -41,11 +41,11 @@ def _answered(output: Any, answer: Answer, count: int, stacks: Stacks, reading: 
         draft.encoder(encoder, source, columns)
     draft.decoder(own, target, written, rows)
     draft.cross(cross, rows, columns)
-    beams = tree(output, answer, reading.tokenizer, draft.looks[-1].name, stacks.cross)
+    beams = tree(output, answer, reading.tokenizer, draft.attentions[-1].name, stacks.cross)
     if beams is not None and beams.weights is not None:
         beams = replace(beams, weights=beams.weights[:, :, columns])
     chosen = choices(output, answer, target, answer.prompt - 1, reading.candidates, reading.tokenizer)
-    return Example(draft.axes, tuple(draft.looks), chosen, beams, title=target.text)
+    return Example(draft.axes, tuple(draft.attentions), chosen, beams, title=target.text)
 
 
 def _continued(output: Any, answer: Answer, count: int, stacks: Stacks, reading: Reading) -> Example:
@@ -60,7 +60,7 @@ def _continued(output: Any, answer: Answer, count: int, stacks: Stacks, reading:
     after = reading.target_axis([answer.ids[place + 1] for place in kept])
     chosen = choices(output, answer, after, len(kept) - len(answer.rows), reading.candidates, reading.tokenizer)
     beams = tree(output, answer, reading.tokenizer, "", None)
-    return Example(draft.axes, tuple(draft.looks), chosen, beams, title=after.text)
+    return Example(draft.axes, tuple(draft.attentions), chosen, beams, title=after.text)
 
 
 def _encoder(layers: Any, answer: Answer, count: int) -> list[Array]:

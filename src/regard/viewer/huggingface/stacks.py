@@ -9,7 +9,7 @@ import numpy as np
 from regard.data.axis import Array, Axis
 from regard.viewer.io.errors import TraceError
 from regard.viewer.source import TRANSFORMERS
-from regard.viewer.trace import Look
+from regard.viewer.trace import AttentionMap
 
 EAGER = "load it with attn_implementation='eager' and ask with output_attentions=True"
 
@@ -46,7 +46,7 @@ class Draft:
 
     sums_to_one: bool
     axes: dict[str, Axis] = field(default_factory=dict)
-    looks: list[Look] = field(default_factory=list)
+    attentions: list[AttentionMap] = field(default_factory=list)
 
     def single(self, layers: Sequence[Array], tokens: Axis, kept: Kept) -> None:
         """One stack, whose tokens look at one another: causally where none ever looks ahead."""
@@ -76,10 +76,10 @@ class Draft:
         ahead = any(np.triu(layer, 1).any() for layer in cut)
         allowed = np.tri(queries, dtype=bool) if own and queries == keys > 1 and not ahead else None
         for layer, weights in enumerate(cut):
-            look = Look(
+            attention_map = AttentionMap(
                 name.format(layer), *ends, weights, layer, allowed, sums_to_one=self.sums_to_one, source=TRANSFORMERS
             )
-            self.looks.append(look)
+            self.attentions.append(attention_map)
 
 
 def _there(stack: Any) -> bool:

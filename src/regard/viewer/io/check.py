@@ -44,12 +44,12 @@ def _example(example: Example, where: str, quick: bool) -> None:
         text(name, f"{where}, the name of an axis", empty=False)
         check_axis(axis, f"{where}, axis {name!r}")
     seen: set[str] = set()
-    for look in example.looks:
-        text(look.name, f"{where}, the name of an attention", empty=False)
-        if look.name in seen:
-            raise TraceError(f"{where}: two attentions are called {look.name!r}; every one needs its own name")
-        seen.add(look.name)
-        check_look(look, example.axes, f"{where}, attention {look.name!r}", quick)
+    for attention_map in example.attentions:
+        text(attention_map.name, f"{where}, the name of an attention", empty=False)
+        if attention_map.name in seen:
+            raise TraceError(f"{where}: two attentions are called {attention_map.name!r}; every one needs its own name")
+        seen.add(attention_map.name)
+        check_look(attention_map, example.axes, f"{where}, attention {attention_map.name!r}", quick)
     check_steps(example, where)
     check_beams(example, where)
     check_gold(example, where)
@@ -63,17 +63,17 @@ def _frame(frame: Frame, trace: Trace, where: str) -> None:
     if not 0 <= frame.example < len(trace.examples):
         raise TraceError(f"{where}: it shows example {frame.example}, and the trace has {len(trace.examples)} examples")
     example = trace.examples[frame.example]
-    looks = {look.name: look for look in example.looks}
+    attentions = {attention_map.name: attention_map for attention_map in example.attentions}
     for name, weights in frame.weights.items():
-        if name not in looks:
+        if name not in attentions:
             raise TraceError(
-                f"{where}: example {frame.example} has no attention {name!r}; it has {', '.join(looks) or 'none'}"
+                f"{where}: example {frame.example} has no attention {name!r}; it has {', '.join(attentions) or 'none'}"
             )
-        look, place = looks[name], f"{where}, attention {name!r}"
+        attention_map, place = attentions[name], f"{where}, attention {name!r}"
         floats(weights, "weights", place)
-        queries = len(example.axes[look.query] if look.rows is None else look.rows)
-        cells = (heads_of(look), queries, len(example.axes[look.key]))
-        shaped(weights, cells, f"weights (heads, {look.query}, {look.key})", place)
+        queries = len(example.axes[attention_map.query] if attention_map.rows is None else attention_map.rows)
+        cells = (heads_of(attention_map), queries, len(example.axes[attention_map.key]))
+        shaped(weights, cells, f"weights (heads, {attention_map.query}, {attention_map.key})", place)
         finite(weights, ("head", "query", "key"), "a weight", place)
 
 

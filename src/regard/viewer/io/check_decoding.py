@@ -8,7 +8,7 @@ from regard.viewer.trace import Beams, Example
 
 def check_steps(example: Example, where: str) -> None:
     """Every step is a place of some query axis, with finite log-probabilities."""
-    axes = {look.query for look in example.looks} or set(example.axes)
+    axes = {attention_map.query for attention_map in example.attentions} or set(example.axes)
     longest = max((len(example.axes[name]) for name in axes), default=0)
     for number, step in enumerate(example.steps):
         place = f"{where}, step {number}"
@@ -72,12 +72,12 @@ def _tree(beams: Beams, where: str) -> None:
 def _looked(beams: Beams, example: Example, where: str) -> None:
     if beams.weights is None:
         return
-    looks = {look.name: look for look in example.looks}
-    if beams.name not in looks:
+    attentions = {attention_map.name: attention_map for attention_map in example.attentions}
+    if beams.name not in attentions:
         raise TraceError(
-            f"{where}: their weights are of the attention {beams.name!r}; the example has {', '.join(looks) or 'none'}"
+            f"{where}: their weights are of the attention {beams.name!r}; the example has {', '.join(attentions) or 'none'}"
         )
-    key = looks[beams.name].key
+    key = attentions[beams.name].key
     floats(beams.weights, "weights", where)
     shaped(beams.weights, (*beams.parents.shape, len(example.axes[key])), f"weights (steps, width, {key})", where)
     finite(beams.weights, ("step", "row", "key"), "a weight", where)

@@ -12,7 +12,7 @@ from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.quantise import restore
 from regard.viewer.source import EIGHT_BITS, joined
-from regard.viewer.trace import Beams, Choice, Edge, Example, Frame, Graph, Links, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Frame, Graph, Links, Node, Trace
 
 MOST_CELLS = 1 << 27
 """A causal mask takes no place in the file, so the file's length does not bound what is asked for here."""
@@ -47,11 +47,14 @@ class Rebuild:
 
     def _example(self, entry: Mapping[str, Any], where: str) -> Example:
         axes = {name: self._axis(axis, f"{where}, axis {name!r}") for name, axis in entry["axes"].items()}
-        looks = tuple(self._look(look, axes, f"{where}, attention {look['id']!r}") for look in entry["attentions"])
+        attentions = tuple(
+            self._attention_map(attention_map, axes, f"{where}, attention {attention_map['id']!r}")
+            for attention_map in entry["attentions"]
+        )
         beams = entry.get("beams")
         return Example(
             axes=axes,
-            looks=looks,
+            attentions=attentions,
             steps=tuple(map(_step, entry.get("steps", ()))),
             beams=None if beams is None else self._beams(beams, f"{where}, beams"),
             title=entry.get("title", ""),
@@ -80,7 +83,7 @@ class Rebuild:
             case _:
                 return Index(entry["length"])
 
-    def _look(self, entry: Mapping[str, Any], axes: Mapping[str, Axis], where: str) -> Look:
+    def _attention_map(self, entry: Mapping[str, Any], axes: Mapping[str, Axis], where: str) -> AttentionMap:
         weights, source = self._weights(entry, where), entry.get("source", "")
         if weights is not None and entry.get("exact") is None:
             source = joined([EIGHT_BITS, source])
@@ -88,7 +91,7 @@ class Rebuild:
             name: self._array(array, f"{where}, statistic {name!r}") for name, array in entry.get("statistics", {}).items()
         }
         rows = entry.get("rows")
-        return Look(
+        return AttentionMap(
             name=entry["id"],
             query=entry["query"],
             key=entry["key"],

@@ -17,7 +17,7 @@ from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.masks import causal
 from regard.viewer.metrics.matrices import scale
 from regard.viewer.metrics.quantise import quantise
-from regard.viewer.trace import Beams, Edge, Example, Frame, Links, Look, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Edge, Example, Frame, Links, Node, Trace
 
 FORMAT, VERSION = "attn-trace", 1
 
@@ -75,7 +75,10 @@ def _edge(edge: Edge) -> dict[str, Any]:
 
 def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
     axes = {name: _axis(axis, f"t/{number}/{place}", arrays) for place, (name, axis) in enumerate(example.axes.items())}
-    looks = [_look(look, f"a/{number}/{place}", arrays, exact) for place, look in enumerate(example.looks)]
+    attentions = [
+        _attention_map(attention_map, f"a/{number}/{place}", arrays, exact)
+        for place, attention_map in enumerate(example.attentions)
+    ]
     steps = [
         {
             "query": step.query,
@@ -87,7 +90,7 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
     ]
     beams = example.beams and _beams(example.beams, f"b/{number}", arrays)
     gold = example.gold and _gold(example.gold)
-    return {"title": example.title, "axes": axes, "attentions": looks, "steps": steps, "beams": beams, "gold": gold}
+    return {"title": example.title, "axes": axes, "attentions": attentions, "steps": steps, "beams": beams, "gold": gold}
 
 
 def _gold(gold: Links) -> dict[str, Any]:
@@ -121,45 +124,51 @@ def _axis(axis: Axis, name: str, arrays: Arrays) -> dict[str, Any]:
     return {"kind": axis.kind, **told}
 
 
-def _look(look: Look, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
-    mask, allowed = _mask(look, name, arrays)
+def _attention_map(attention_map: AttentionMap, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
+    mask, allowed = _mask(attention_map, name, arrays)
     return {
-        "id": look.name,
-        "query": look.query,
-        "key": look.key,
-        "layer": look.layer,
-        "heads": heads_of(look),
-        **_weights(look, name, arrays, exact),
+        "id": attention_map.name,
+        "query": attention_map.query,
+        "key": attention_map.key,
+        "layer": attention_map.layer,
+        "heads": heads_of(attention_map),
+        **_weights(attention_map, name, arrays, exact),
         "mask": mask,
         "allowed": allowed,
-        "rows": None if look.rows is None else list(look.rows),
-        "rows_sum_to": 1 if look.sums_to_one else None,
-        "source": look.source,
-        "scores": arrays.add(f"{name}/scores", look.scores),
-        "values": arrays.add(f"{name}/values", look.values),
-        "statistics": {each: arrays.add(f"{name}/statistics/{each}", array) for each, array in look.statistics.items()},
+        "rows": None if attention_map.rows is None else list(attention_map.rows),
+        "rows_sum_to": 1 if attention_map.sums_to_one else None,
+        "source": attention_map.source,
+        "scores": arrays.add(f"{name}/scores", attention_map.scores),
+        "values": arrays.add(f"{name}/values", attention_map.values),
+        "statistics": {
+            each: arrays.add(f"{name}/statistics/{each}", array) for each, array in attention_map.statistics.items()
+        },
     }
 
 
-def _weights(look: Look, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
+def _weights(attention_map: AttentionMap, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
     """In 8 bits for whoever draws them, and as they are."""
     coded: dict[str, Any] = {"weights": None, "dtype": "u8", "encoding": "sqrt", "scale": 1.0, "exact": None}
-    if look.weights is None:
+    if attention_map.weights is None:
         return coded
-    if not exact and look.weights.min() < 0:
-        raise TraceError(f"attention {look.name!r} has negative weights, which 8 bits cannot hold; save it with exact=True")
-    coded["scale"] = scale(look)
-    eight_bits = np.empty(look.weights.shape, np.uint8)
-    for head, matrix in enumerate(look.weights):  # one at a time: in float32 all of them may not fit
+    if not exact and attention_map.weights.min() < 0:
+        raise TraceError(
+            f"attention {attention_map.name!r} has negative weights, which 8 bits cannot hold; save it with exact=True"
+        )
+    coded["scale"] = scale(attention_map)
+    eight_bits = np.empty(attention_map.weights.shape, np.uint8)
+    for head, matrix in enumerate(attention_map.weights):  # one at a time: in float32 all of them may not fit
         eight_bits[head] = quantise(matrix, coded["scale"])
     coded["weights"] = arrays.add(name, eight_bits)
     if exact:
-        coded["exact"] = arrays.add(f"{name}/{'f16' if look.weights.dtype == np.float16 else 'f32'}", look.weights)
+        coded["exact"] = arrays.add(
+            f"{name}/{'f16' if attention_map.weights.dtype == np.float16 else 'f32'}", attention_map.weights
+        )
     return coded
 
 
-def _mask(look: Look, name: str, arrays: Arrays) -> tuple[str, str | None]:
-    allowed = look.allowed
+def _mask(attention_map: AttentionMap, name: str, arrays: Arrays) -> tuple[str, str | None]:
+    allowed = attention_map.allowed
     if allowed is None or allowed.all():
         return "full", None
     if causal(allowed):
@@ -181,6 +190,7 @@ def _beams(beams: Beams, name: str, arrays: Arrays) -> dict[str, Any]:
 
 def _frame(frame: Frame, name: str, arrays: Arrays) -> dict[str, Any]:
     weights: Mapping[str, Any] = {
-        look: arrays.add(f"{name}/{place}", array) for place, (look, array) in enumerate(frame.weights.items())
+        attention_map: arrays.add(f"{name}/{place}", array)
+        for place, (attention_map, array) in enumerate(frame.weights.items())
     }
     return {"step": frame.step, "loss": frame.loss, "example": frame.example, "attentions": weights}

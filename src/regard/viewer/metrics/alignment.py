@@ -9,22 +9,27 @@ import numpy.typing as npt
 from regard.alignment.links import Gold, Link
 from regard.alignment.score import error_rate
 from regard.data.axis import Axis, Text
-from regard.viewer.trace import Links, Look
+from regard.viewer.trace import AttentionMap, Links
 
 __all__ = ["Gold", "alignment_error", "of_heads"]
 
 
-def of_heads(look: Look, axes: Mapping[str, Axis], gold: Links | None) -> npt.NDArray[Any] | None:
+def of_heads(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links | None) -> npt.NDArray[Any] | None:
     """The alignment error rate of every head, (heads,); None without gold for these axes, or without all of the weights.
 
     Special tokens are no words: they link nothing and nothing is linked to them, unless the gold links say so.
     """
-    if gold is None or (look.query, look.key) != (gold.query, gold.key) or look.weights is None or look.rows is not None:
+    if (
+        gold is None
+        or (attention_map.query, attention_map.key) != (gold.query, gold.key)
+        or attention_map.weights is None
+        or attention_map.rows is not None
+    ):
         return None
     said = (*gold.sure, *gold.possible)
-    weights = np.array(look.weights)
-    weights[:, sorted(_special(axes[look.query]) - {query for query, _ in said})] = 0
-    weights[:, :, sorted(_special(axes[look.key]) - {key for _, key in said})] = 0
+    weights = np.array(attention_map.weights)
+    weights[:, sorted(_special(axes[attention_map.query]) - {query for query, _ in said})] = 0
+    weights[:, :, sorted(_special(axes[attention_map.key]) - {key for _, key in said})] = 0
     return alignment_error(weights, Gold(gold.sure, gold.possible))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.data.axis import Array
 from regard.viewer.metrics.rollout import last, mixing, stack
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 LIMIT = 64
 """Tokens of the longest layer above which flow refuses: the time grows with about the fourth power."""
@@ -30,9 +30,9 @@ def flow(layers: Sequence[Array], limit: int = LIMIT) -> Array:
     return pairs([mixing(layer) for layer in layers], limit)
 
 
-def traced(example: Example, look: Look, limit: int = LIMIT) -> Array:
+def traced(example: Example, attention_map: AttentionMap, limit: int = LIMIT) -> Array:
     """Flow from the inputs up to a look of an example, (queries, keys)."""
-    return pairs(stack(example, look), limit)
+    return pairs(stack(example, attention_map), limit)
 
 
 def of(trace: Trace, group: tuple[str, str] | None = None, example: int = 0, limit: int = LIMIT) -> Array:

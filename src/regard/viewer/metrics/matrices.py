@@ -7,38 +7,44 @@ import numpy as np
 
 from regard.data.axis import Array
 from regard.viewer.metrics.quantise import scale_of
-from regard.viewer.trace import Example, Frame, Look
+from regard.viewer.trace import AttentionMap, Example, Frame
 
 MEAN = -1
 """The number of the mean of all heads."""
 
 
-def matrix(example: Example, look: Look, head: int, place: Any = np.s_[:, :]) -> Array:
+def matrix(example: Example, attention_map: AttentionMap, head: int, place: Any = np.s_[:, :]) -> Array:
     """The weights of a head, (queries, keys), or a part of them; queries that were not recorded have zeros.
 
     A head comes in the precision it was recorded in, the mean of several in float32.
     """
-    if look.weights is None:
-        raise ValueError(f"of {look.name} only statistics were recorded, so there is no matrix; record(model, weights=True)")
-    if look.rows is None:
-        return _head(look.weights[(slice(None), *place)] if head == MEAN else look.weights[head][place])
-    return np.asarray(every_row(example, look, _head(look.weights if head == MEAN else look.weights[head]))[place])
+    if attention_map.weights is None:
+        raise ValueError(
+            f"of {attention_map.name} only statistics were recorded, so there is no matrix; record(model, weights=True)"
+        )
+    if attention_map.rows is None:
+        return _head(attention_map.weights[(slice(None), *place)] if head == MEAN else attention_map.weights[head][place])
+    return np.asarray(
+        every_row(example, attention_map, _head(attention_map.weights if head == MEAN else attention_map.weights[head]))[
+            place
+        ]
+    )
 
 
-def every_row(example: Example, look: Look, weights: Array) -> Array:
+def every_row(example: Example, attention_map: AttentionMap, weights: Array) -> Array:
     """Weights of the recorded queries, (..., rows, keys), among zeros for all others, (..., queries, keys)."""
-    if look.rows is None:
+    if attention_map.rows is None:
         return weights
-    whole = np.zeros((*weights.shape[:-2], len(example.axes[look.query]), weights.shape[-1]), weights.dtype)
-    whole[..., list(look.rows), :] = weights
+    whole = np.zeros((*weights.shape[:-2], len(example.axes[attention_map.query]), weights.shape[-1]), weights.dtype)
+    whole[..., list(attention_map.rows), :] = weights
     return whole
 
 
-def scale(look: Look, film: Iterable[Frame] = ()) -> float:
+def scale(attention_map: AttentionMap, film: Iterable[Frame] = ()) -> float:
     """The weight that the strongest colour stands for: 1, or the largest where weights go beyond it, in a `film` too."""
-    if look.sums_to_one:
+    if attention_map.sums_to_one:
         return 1.0
-    found = (look.weights, *(frame.weights.get(look.name) for frame in film))
+    found = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
     return max((scale_of(each) for each in found if each is not None), default=1.0)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.data.axis import Array
 from regard.viewer.metrics.curves import shares
-from regard.viewer.trace import Example, Look, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 WRITTEN = ("target", "written")
 """The axes of a decoder over what it has written: two names for the same places, one token apart."""
@@ -53,34 +53,34 @@ def mixing(weights: Array, residual: bool = True) -> Array:
     return shares(W + np.eye(len(W)))
 
 
-def stack(example: Example, look: Look) -> list[Array]:
+def stack(example: Example, attention_map: AttentionMap) -> list[Array]:
     """The mixing matrices that lie between the inputs and what a look's queries read, lowest first.
 
     For self attention these are the layers between its own axes up to itself; for cross attention every layer over its keys,
     and last the cross attention.
     """
-    own = look.query == look.key or (look.query, look.key) == WRITTEN
-    axes = (look.query, look.key) if own else (look.key, look.key)
-    layers = [each for each in example.looks if (each.query, each.key) == axes]
-    below = layers[: layers.index(look)] if own else layers
-    return [*(mixing(_weights(each)) for each in below), mixing(_weights(look), residual=own)]
+    own = attention_map.query == attention_map.key or (attention_map.query, attention_map.key) == WRITTEN
+    axes = (attention_map.query, attention_map.key) if own else (attention_map.key, attention_map.key)
+    layers = [each for each in example.attentions if (each.query, each.key) == axes]
+    below = layers[: layers.index(attention_map)] if own else layers
+    return [*(mixing(_weights(each)) for each in below), mixing(_weights(attention_map), residual=own)]
 
 
-def last(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> Look:
+def last(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> AttentionMap:
     """The highest look of a group, (query axis, key axis); without one, what the trace itself takes first."""
     if group is None:
-        return trace.look(None, example)
-    looks = trace.example(example).looks
-    for look in reversed(looks):
-        if (look.query, look.key) == tuple(group):
-            return look
-    groups = sorted({(look.query, look.key) for look in looks})
+        return trace.attention(None, example)
+    attentions = trace.example(example).attentions
+    for attention_map in reversed(attentions):
+        if (attention_map.query, attention_map.key) == tuple(group):
+            return attention_map
+    groups = sorted({(attention_map.query, attention_map.key) for attention_map in attentions})
     raise KeyError(f"no attention goes from {group[0]!r} over {group[1]!r}; there are {', '.join(map(str, groups))}")
 
 
-def traced(example: Example, look: Look) -> Array:
+def traced(example: Example, attention_map: AttentionMap) -> Array:
     """Rollout from the inputs up to a look of an example, (queries, keys)."""
-    return product(stack(example, look))
+    return product(stack(example, attention_map))
 
 
 def of(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> Array:
@@ -88,10 +88,10 @@ def of(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> 
     return traced(trace.example(example), last(trace, group, example))
 
 
-def _weights(look: Look) -> Array:
-    if look.weights is None or look.rows is not None:
+def _weights(attention_map: AttentionMap) -> Array:
+    if attention_map.weights is None or attention_map.rows is not None:
         raise ValueError(
-            f"rollout and flow need every row of every layer, and of {look.name!r} only "
-            f"{'statistics' if look.weights is None else 'some rows'} were recorded; record it with weights=True"
+            f"rollout and flow need every row of every layer, and of {attention_map.name!r} only "
+            f"{'statistics' if attention_map.weights is None else 'some rows'} were recorded; record it with weights=True"
         )
-    return look.weights
+    return attention_map.weights

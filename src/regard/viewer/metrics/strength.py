@@ -23,7 +23,7 @@ from regard.viewer.metrics.curves import (
     sink,
     sinks,
 )
-from regard.viewer.trace import Links, Look
+from regard.viewer.trace import AttentionMap, Links
 
 __all__ = ["Statistics", "baseline", "entropy", "focus", "received", "sharpness", "sink", "sinks", "summary"]
 
@@ -71,44 +71,47 @@ class Statistics:
         return {name: [float(one) if np.isfinite(one) else None for one in values] for name, values in found.items()}
 
 
-def summary(look: Look, axes: Mapping[str, Axis], gold: Links | None = None) -> Statistics:
+def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links | None = None) -> Statistics:
     """Every curve and number of a look. What was measured while the model ran is taken before what is computed here."""
-    if look.weights is None and not look.statistics:
-        raise ValueError(f"the attention {look.name!r} recorded neither weights nor statistics: there is nothing to sum up")
-    queries, keys = len(axes[look.query]), len(axes[look.key])
-    special = tuple(sorted({0, *sinks(axes[look.key])}))
-    found = _computed(look, queries, special) | _recorded(look, queries, keys)
+    if attention_map.weights is None and not attention_map.statistics:
+        raise ValueError(
+            f"the attention {attention_map.name!r} recorded neither weights nor statistics: there is nothing to sum up"
+        )
+    queries, keys = len(axes[attention_map.query]), len(axes[attention_map.key])
+    special = tuple(sorted({0, *sinks(axes[attention_map.key])}))
+    found = _computed(attention_map, queries, special) | _recorded(attention_map, queries, keys)
     heads = len(next(iter(found.values())))
     sums, base = (found.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
     curves = {name: found.get(name, np.full((heads, queries), np.nan)) for name in BY_QUERY}
     reads = curves["effective"] > 0  # False where not recorded
     known = np.where(np.isnan(curves["effective"]).all(-1), np.nan, 1.0)  # of a head; a mean over nothing is no number
     away = np.abs(curves["focus"] - diagonal(queries, keys))
-    error = of_heads(look, axes, gold)
+    error = of_heads(attention_map, axes, gold)
     return Statistics(
         received=over(sums, base),
         baseline=base.mean(0),
         **curves,
         sinks=special,
         entropy=known * mean(np.log(np.where(reads, curves["effective"], 1)), reads),
-        mass=known * (over(sums[:, special].sum(-1), reads.sum(-1)) if look.sums_to_one else mean(curves["sink"], reads)),
+        mass=known
+        * (over(sums[:, special].sum(-1), reads.sum(-1)) if attention_map.sums_to_one else mean(curves["sink"], reads)),
         distance=known * mean(away, reads),
         diagonality=found.get("diagonality", np.full(heads, np.nan)),
         alignment=np.full(heads, np.nan) if error is None else error,
     )
 
 
-def _computed(look: Look, queries: int, special: tuple[int, ...]) -> dict[str, Array]:
+def _computed(attention_map: AttentionMap, queries: int, special: tuple[int, ...]) -> dict[str, Array]:
     """What the weights tell, one head at a time: many heads of long sequences are never held in float64 together."""
-    if look.weights is None:
+    if attention_map.weights is None:
         return {}
-    rows = list(range(queries) if look.rows is None else look.rows)
-    allowed = look.allowed
+    rows = list(range(queries) if attention_map.rows is None else attention_map.rows)
+    allowed = attention_map.allowed
     if allowed is not None and allowed.shape[-2] == queries:  # else it already has the recorded rows alone
         allowed = allowed[..., rows, :]
-    base = np.broadcast_to(baseline(allowed, len(rows), look.weights.shape[2]), look.weights.shape[::2])
+    base = np.broadcast_to(baseline(allowed, len(rows), attention_map.weights.shape[2]), attention_map.weights.shape[::2])
     found: dict[str, list[Array]] = {name: [] for name in ("sums", "diagonality", *BY_QUERY)}
-    for weights in look.weights:
+    for weights in attention_map.weights:
         one = _head(weights, diagonal(queries, weights.shape[1])[rows], special)
         one["diagonality"] = np.asarray(1 - mean(one["away"], one["effective"] > 0))
         for name, values in found.items():
@@ -130,16 +133,16 @@ def _head(weights: Array, places: Array, special: tuple[int, ...]) -> dict[str, 
     return {name: np.concatenate(parts) for name, parts in found.items()} | {"sums": sums}
 
 
-def _recorded(look: Look, queries: int, keys: int) -> dict[str, Array]:
+def _recorded(attention_map: AttentionMap, queries: int, keys: int) -> dict[str, Array]:
     """What was measured while the model ran, by the names used here."""
-    given = {name: np.asarray(values, np.float64) for name, values in look.statistics.items()}
+    given = {name: np.asarray(values, np.float64) for name, values in attention_map.statistics.items()}
     found = {name: given[theirs] for name, theirs in RECORDED.items() if theirs in given}
     if "entropy" in given:
         found["effective"] = np.exp(given["entropy"])
         if "max" in given:  # a query that reads nothing has an entropy of 0, as if it read one key
             found["effective"] = np.where(given["max"] > 0, found["effective"], 0.0)
     if "sums" in found:  # a baseline may be one for all heads
-        even = found.get("baseline", baseline(look.allowed, queries, keys))
+        even = found.get("baseline", baseline(attention_map.allowed, queries, keys))
         found["baseline"] = np.broadcast_to(even, found["sums"].shape)
     return found
 

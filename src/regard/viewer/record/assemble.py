@@ -13,7 +13,7 @@ from regard.attention.statistics import BY_KEY
 from regard.data.axis import Array, Axis, Image, Index
 from regard.viewer import source
 from regard.viewer.record.calls import Call
-from regard.viewer.trace import Example, Look
+from regard.viewer.trace import AttentionMap, Example
 
 Between = Mapping[str, tuple[str, str]]
 """The names of the query axis and the key axis of each attention, by its name."""
@@ -59,18 +59,18 @@ def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None
 
 def _example(run: Run, row: int, between: Between, given: Mapping[str, Axis], title: str) -> Example:
     axes: dict[str, Axis] = {}
-    looks: list[Look] = []
+    attentions: list[AttentionMap] = []
     layers: dict[tuple[str, str], int] = {}
     for name, calls in run.calls.items():
-        look = joined(name, calls, row)
+        attention_map = joined(name, calls, row)
         query, key = between[name]
-        queries, keys = sizes_of(look, calls)
+        queries, keys = sizes_of(attention_map, calls)
         grids = [call.grid for call in calls]
         query = _place(axes, given, query, queries, grids[-1])
         key = _place(axes, given, key, keys, grids[-1])
         layer = layers[query, key] = layers.get((query, key), -1) + 1
-        looks.append(replace(look, query=query, key=key, layer=layer))
-    return Example(axes, tuple(looks), title=title)
+        attentions.append(replace(attention_map, query=query, key=key, layer=layer))
+    return Example(axes, tuple(attentions), title=title)
 
 
 def _place(axes: dict[str, Axis], given: Mapping[str, Axis], name: str, length: int, grid: tuple[int, int] | None) -> str:
@@ -90,7 +90,7 @@ def _place(axes: dict[str, Axis], given: Mapping[str, Axis], name: str, length: 
     raise AssertionError("an axis that is named after its length has that length")
 
 
-def joined(name: str, calls: Sequence[Call], row: int) -> Look:
+def joined(name: str, calls: Sequence[Call], row: int) -> AttentionMap:
     """All calls of an attention as one look of one row of the batch; its axes are named by the caller."""
     keys = max(call.keys for call in calls)
     kept, queries = _extent(calls, row, keys), None
@@ -107,7 +107,7 @@ def joined(name: str, calls: Sequence[Call], row: int) -> Look:
     scores = [_padded(call.scores[row], keys, -np.inf) for call in calls if call.scores is not None]
     values = calls[-1].values
     heads = None if weights is None else len(weights)
-    return Look(
+    return AttentionMap(
         name,
         "",
         "",
@@ -122,11 +122,11 @@ def joined(name: str, calls: Sequence[Call], row: int) -> Look:
     )
 
 
-def sizes_of(look: Look, calls: Sequence[Call]) -> tuple[int, int]:
+def sizes_of(attention_map: AttentionMap, calls: Sequence[Call]) -> tuple[int, int]:
     """How many queries and keys a look has, whatever was recorded of it."""
-    if look.weights is not None and look.rows is None:
-        return look.weights.shape[1], look.weights.shape[2]
-    return look.statistics["entropy"].shape[1], look.statistics["received"].shape[1]
+    if attention_map.weights is not None and attention_map.rows is None:
+        return attention_map.weights.shape[1], attention_map.weights.shape[2]
+    return attention_map.statistics["entropy"].shape[1], attention_map.statistics["received"].shape[1]
 
 
 def _extent(calls: Sequence[Call], row: int, keys: int) -> int:

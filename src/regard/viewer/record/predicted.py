@@ -53,7 +53,7 @@ def trace(
         found.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
         costs.append(rec.cost)
     notes = [f"{type(costs[0])(*map(sum, zip(*costs, strict=True)))}."]
-    if not any(example.looks for example in found):
+    if not any(example.attentions for example in found):
         notes.append("This model has no attention, so there are only its network and its steps.")
     return Trace(trained.name, tuple(found), graph, notes=tuple(notes))
 
@@ -149,7 +149,12 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
         tokens.append((*(words.target.shown(token) for token in level.tokens), *[""] * (width - count)))
     name = next(
-        (look.name for look in reversed(example.looks) if is_cross_attention(look.name) and look.key == "source"), None
+        (
+            attention_map.name
+            for attention_map in reversed(example.attentions)
+            if is_cross_attention(attention_map.name) and attention_map.key == "source"
+        ),
+        None,
     )
     name = None if name is None or name not in tree.levels[0].looked else name
     weights = None

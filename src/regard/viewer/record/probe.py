@@ -46,7 +46,16 @@ class Probe:
                 recorder.paused = True
         found = recorder.examples()
         taken = [
-            Frame(step, loss, {look.name: look.weights for look in each.looks if look.weights is not None}, number)
+            Frame(
+                step,
+                loss,
+                {
+                    attention_map.name: attention_map.weights
+                    for attention_map in each.attentions
+                    if attention_map.weights is not None
+                },
+                number,
+            )
             for number, each in enumerate(found)
         ]
         recorder.frames[:] = thinned([*recorder.frames, *taken], self.count)
