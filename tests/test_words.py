@@ -55,7 +55,6 @@ REMAINING = {
     "data/codec.py",
     "data/image/augment/affine.py",
     "data/image/codec.py",
-    "data/image/loader.py",
     "data/image/preprocess.py",
     "data/image/synthetic/questions.py",
     "data/image/synthetic/split.py",
