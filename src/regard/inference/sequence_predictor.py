@@ -236,7 +236,7 @@ class Trained:
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        figures |= cast(Writing, family(self.config)).more(self, examples)
+        figures |= cast(Writing, family(self.config)).measure_model(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
 
     def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
