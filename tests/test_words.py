@@ -16,20 +16,6 @@ EMPTY_WORDS = {"found", "told", "made", "given", "kept", "asked", "seen", "held"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 REMAINING = {
-    "attention/mechanisms/_coverage.py",
-    "attention/mechanisms/coverage.py",
-    "attention/mechanisms/fertility.py",
-    "attention/mechanisms/gated_coverage.py",
-    "attention/mechanisms/grid_coverage.py",
-    "attention/mechanisms/location_sensitive.py",
-    "attention/mechanisms/memory_network.py",
-    "attention/mechanisms/mocha.py",
-    "attention/mechanisms/monotonic.py",
-    "attention/multihead.py",
-    "attention/normalise/structured.py",
-    "attention/scan.py",
-    "attention/score/__init__.py",
-    "attention/visual/non_local.py",
     "cli/_fingerprint.py",
     "cli/_predict_io.py",
     "cli/_progress.py",
