@@ -47,7 +47,7 @@ REMAINING = {
     "data/image/synthetic/words.py",
     "data/records.py",
     "data/split.py",
-    "data/tokenizers/types.py",
+    "data/text/tokenizers/types.py",
     "decoding/attention_weights.py",
     "decoding/backpointers.py",
     "decoding/beam.py",

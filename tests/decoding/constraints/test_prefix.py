@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data import tokenizers
 from regard.data.special_tokens import BOS
+from regard.data.text import tokenizers
 from regard.decoding.constraints.prefix import Prefix, build_table
 
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
