@@ -1,9 +1,9 @@
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from regard.data import tokenizers
 from regard.data.special_tokens import BOS
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.decoding.constraints.prefix import Prefix, build_table
 
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5

@@ -15,12 +15,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, NAMES, UNK
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.byte_level import Exact
-from regard.data.tokenizers.pretrained import Pretrained
-from regard.data.tokenizers.token_offsets import clean
-from regard.data.tokenizers.vocab_based import Listed
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
 
 FORBIDDEN = -1
 """Next state of a token that a prefix does not allow."""

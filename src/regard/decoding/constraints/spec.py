@@ -8,7 +8,7 @@ import torch
 
 from regard.config import quoted
 from regard.data.lines import Line
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.decoding.constraints.phrases import UNREACHABLE, build_automaton, count_tokens_left
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling

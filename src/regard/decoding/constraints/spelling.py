@@ -13,13 +13,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.special_tokens import NAMES, UNK
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.byte_level import Exact
-from regard.data.tokenizers.pretokenize import bare
-from regard.data.tokenizers.pretrained import Pretrained
-from regard.data.tokenizers.token_offsets import clean
-from regard.data.tokenizers.vocab_based import Listed
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.pretokenize import bare
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
 
 NO_LETTER = -1
 """Padding for tokens with fewer letters than the longest."""

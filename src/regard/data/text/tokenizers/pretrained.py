@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from regard.data.special_tokens import BOS, EOS, NAMES, PAD, UNK
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.bpe import PRINTABLE
-from regard.data.tokenizers.token_offsets import Piece, clean
-from regard.data.tokenizers.vocab_based import SILENT
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.bpe import PRINTABLE
+from regard.data.text.tokenizers.token_offsets import Piece, clean
+from regard.data.text.tokenizers.vocab_based import SILENT
 
 SPECIAL = (PAD, BOS, EOS, UNK)
 BYTE = re.compile("<0x([0-9A-F]{2})>")

@@ -1,10 +1,10 @@
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.data import tokenizers
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
-from regard.data.tokenizers.pretrained import Pretrained
-from regard.data.tokenizers.token_offsets import Piece
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.token_offsets import Piece
 
 IDS = (1, 2, 2, 3, 0, 4, 5)
 
