@@ -3,7 +3,7 @@ import json
 import pytest
 
 from regard.data.special_tokens import BOS, EOS, NAMES, PAD, UNK
-from regard.data.tokenizers.vocabulary import Vocabulary
+from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 
 def test_the_special_numbers_come_first_and_have_names():

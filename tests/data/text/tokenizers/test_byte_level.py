@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data.tokenizers.byte_level import check_size, table_of
-from regard.data.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.byte_level import check_size, table_of
+from regard.data.text.tokenizers.bytes import Bytes
 
 
 def test_the_table_starts_with_the_names_of_the_special_ones():

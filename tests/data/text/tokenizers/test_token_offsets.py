@@ -1,4 +1,4 @@
-from regard.data.tokenizers.token_offsets import Piece, clean, cover
+from regard.data.text.tokenizers.token_offsets import Piece, clean, cover
 
 
 def test_parts_cover_the_characters_that_they_hold():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
-from regard.data.tokenizers.token_offsets import Piece
+from regard.data.text.tokenizers.token_offsets import Piece
 
 
 @runtime_checkable

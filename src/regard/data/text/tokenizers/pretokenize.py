@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-from regard.data.tokenizers.token_offsets import Piece
+from regard.data.text.tokenizers.token_offsets import Piece
 
 JOIN, SPACE = "￭", "▁"
 """In front of a token: no space stands before it where one is usual; one stands there where none is usual."""

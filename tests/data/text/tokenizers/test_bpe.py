@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.tokenizers.bpe import Bpe
+from regard.data.text.tokenizers.bpe import Bpe
 
 from .samples import TEXTS, trained, unicode
 

@@ -1,9 +1,9 @@
 import pytest
 
-from regard.data import tokenizers
 from regard.data.special_tokens import EOS, UNK
-from regard.data.tokenizers import KINDS
-from regard.data.tokenizers.offsets import real, spans
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers import KINDS
+from regard.data.text.tokenizers.offsets import real, spans
 
 TEXTS = ["Tom's cat, a big one.", "汤姆 sieht schläft"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.special_tokens import BOS, EOS, PAD
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.vocabulary import Vocabulary
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 SILENT = frozenset((PAD, BOS, EOS))
 """The special tokens that leave nothing in a text."""

@@ -1,7 +1,7 @@
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
-from regard.data.tokenizers.characters import Characters
-from regard.data.tokenizers.vocab_based import SILENT
-from regard.data.tokenizers.vocabulary import Vocabulary
+from regard.data.text.tokenizers.characters import Characters
+from regard.data.text.tokenizers.vocab_based import SILENT
+from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 
 def test_the_size_counts_the_special_ones():

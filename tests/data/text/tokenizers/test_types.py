@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.tokenizers import KINDS, Tokenizer
+from regard.data.text.tokenizers import KINDS, Tokenizer
 
 from .samples import trained
 

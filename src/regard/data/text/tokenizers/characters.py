@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
-from regard.data.tokenizers.token_offsets import Piece, clean
-from regard.data.tokenizers.vocab_based import SILENT, Listed
-from regard.data.tokenizers.vocabulary import Vocabulary
+from regard.data.text.tokenizers.token_offsets import Piece, clean
+from regard.data.text.tokenizers.vocab_based import SILENT, Listed
+from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

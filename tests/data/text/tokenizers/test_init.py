@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.special_tokens import BOS, EOS, NAMES, PAD, UNK
-from regard.data.tokenizers import KINDS, Tokenizer, load, train
+from regard.data.text.tokenizers import KINDS, Tokenizer, load, train
 
 from .samples import TEXTS, trained, unicode
 
@@ -183,7 +183,7 @@ def test_a_long_text_without_a_space_is_no_trouble(kind):
 
 PROGRAM = """
 import sys, pathlib
-from regard.data.tokenizers import KINDS, train
+from regard.data.text.tokenizers import KINDS, train
 texts = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8").split("|")
 for kind in KINDS:
     train(kind, texts, 400).save(pathlib.Path(sys.argv[2]), kind)

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.tokenizers.pretokenize import bare, chunks, clings, join, mark, split, tokenized
+from regard.data.text.tokenizers.pretokenize import bare, chunks, clings, join, mark, split, tokenized
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.tokenizers.unigram import Unigram
+from regard.data.text.tokenizers.unigram import Unigram
 
 from .samples import TEXTS, trained
 

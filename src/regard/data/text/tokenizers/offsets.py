@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from regard.data.special_tokens import BOS, EOS, PAD
-from regard.data.tokenizers.token_offsets import cover
-from regard.data.tokenizers.types import Tokenizer
+from regard.data.text.tokenizers.token_offsets import cover
+from regard.data.text.tokenizers.types import Tokenizer
 
 Span = tuple[int, int] | None
 SILENT = (PAD, BOS, EOS)

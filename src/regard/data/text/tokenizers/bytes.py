@@ -6,9 +6,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import ClassVar
 
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.byte_level import LEAST, SPECIAL, Exact, table_of
-from regard.data.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, table_of
+from regard.data.text.tokenizers.token_offsets import clean
 
 TABLE = table_of(bytes([byte]) for byte in range(256))
 

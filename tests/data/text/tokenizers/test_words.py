@@ -1,5 +1,5 @@
 from regard.data.special_tokens import UNK
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers.words import Words
 
 
 def test_tokenized_text_goes_by_its_spaces_and_comes_back_exactly():

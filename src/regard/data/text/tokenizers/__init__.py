@@ -16,9 +16,9 @@ from importlib import import_module
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.token_offsets import Piece
-from regard.data.tokenizers.types import Tokenizer
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.token_offsets import Piece
+from regard.data.text.tokenizers.types import Tokenizer
 
 __all__ = ["KINDS", "Piece", "Tokenizer", "load", "train"]
 
@@ -46,9 +46,9 @@ def load(directory: Traversable, name: str) -> Tokenizer:
 
 def _find(kind: str) -> Any:
     if kind == PRETRAINED:
-        return import_module(f"regard.data.tokenizers.{kind}").Pretrained
+        return import_module(f"regard.data.text.tokenizers.{kind}").Pretrained
     if kind not in KINDS:
         near = difflib.get_close_matches(kind, KINDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}"
         raise ValueError(f"no tokenizer is called {kind!r}; {hint}")
-    return getattr(import_module(f"regard.data.tokenizers.{kind}"), kind.capitalize())
+    return getattr(import_module(f"regard.data.text.tokenizers.{kind}"), kind.capitalize())

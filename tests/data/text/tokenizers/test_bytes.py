@@ -1,4 +1,4 @@
-from regard.data.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.bytes import Bytes
 
 
 def test_numbers_are_bytes_of_utf_8_behind_the_special_ones():

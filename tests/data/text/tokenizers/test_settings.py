@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.tokenizers import load, settings
+from regard.data.text.tokenizers import load, settings
 
 
 def test_settings_come_back(tmp_path):

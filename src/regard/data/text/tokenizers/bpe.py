@@ -8,9 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.byte_level import SPECIAL, Exact, check_size, table_of
-from regard.data.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.byte_level import SPECIAL, Exact, check_size, table_of
+from regard.data.text.tokenizers.token_offsets import clean
 
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 """The bytes that the library spells as the character of the same number; the others, in order, are spelt from 256 on."""

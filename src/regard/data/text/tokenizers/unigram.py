@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
-from regard.data.tokenizers import settings
-from regard.data.tokenizers.byte_level import LEAST, SPECIAL, Exact, check_size, table_of
-from regard.data.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers import settings
+from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, check_size, table_of
+from regard.data.text.tokenizers.token_offsets import clean
 
 BAR = "▁"
 """How SentencePiece writes a space. The same character in a text is written as its three bytes."""

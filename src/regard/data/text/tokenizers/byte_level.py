@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from regard.data.special_tokens import NAMES
-from regard.data.tokenizers.token_offsets import Piece, cover
-from regard.data.tokenizers.vocab_based import SILENT
+from regard.data.text.tokenizers.token_offsets import Piece, cover
+from regard.data.text.tokenizers.vocab_based import SILENT
 
 SPECIAL = len(NAMES)
 LEAST = SPECIAL + 256

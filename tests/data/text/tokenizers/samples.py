@@ -4,7 +4,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from regard.data.tokenizers import Tokenizer, train
+from regard.data.text.tokenizers import Tokenizer, train
 
 TEXTS = [
     "Tom chases Jerry.",

@@ -1,5 +1,5 @@
 from regard.data.special_tokens import UNK
-from regard.data.tokenizers.characters import Characters
+from regard.data.text.tokenizers.characters import Characters
 
 
 def test_characters_are_code_points_the_frequent_first():
