@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import ImageTextData
-from regard.data import tokenizers
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
@@ -18,8 +17,9 @@ from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
+from regard.data.text import tokenizers
 from regard.data.text.codec import until_end
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}

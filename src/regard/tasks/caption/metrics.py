@@ -12,7 +12,7 @@ from regard.attention.normalise import widen
 from regard.data.batch import shifted
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.types import ImageExample
-from regard.data.tokenizers.offsets import Span, spans
+from regard.data.text.tokenizers.offsets import Span, spans
 from regard.decoding.attention_weights import is_cross_attention
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
-from regard.data import tokenizers
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
@@ -19,7 +18,8 @@ from regard.data.image.reading import place, present
 from regard.data.image.types import ImageExample
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
-from regard.data.tokenizers import Piece, Tokenizer
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import SharedPictureLoader, group_by_picture
 from regard.tasks.vqa.config import VqaData
 from regard.tasks.vqa.data import PictureQuestion, distinct_pictures
