@@ -73,7 +73,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     first, second = records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, stride(config))
-    training, valid = (codec.encode_all(each.records, each.drawn) for each in (first, second))
+    training, valid = (codec.encode_all(each.records, drawn=each.drawn) for each in (first, second))
     codec.cache_images(valid.examples)  # what cannot be read is told before anything is trained
     figures = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * points(config)]
     return assemble(

@@ -11,10 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present, size
+from regard.data.image.reading import present, size
 from regard.data.image.types import ImageExample
+from regard.data.records import input_record, locate
 from regard.data.table import DataError
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, Box, located
@@ -46,8 +47,8 @@ class ObjectCodec(ImageCodec):
             raise DataError(f"to find things takes pictures with some on them, got {len(given):,} pictures with none")
         return cls(tuple(sorted(found)), data.box_format, **usual(data, stride))
 
-    def fitted(self, data: DetectData) -> "ObjectCodec":
-        """The same, for boxes in the form of other data."""
+    def adapt(self, data: DetectData) -> "ObjectCodec":
+        """Codec of the same labels, for boxes in the format of this config."""
         return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_format})
 
     def encode(self, given: Annotated) -> ImageExample:
@@ -55,13 +56,15 @@ class ObjectCodec(ImageCodec):
         example: ImageExample = self.encode_all([given]).examples[0]
         return example
 
-    def encode_all(self, given: Iterable[Annotated], drawn: Sequence[Drawn] | None = None) -> Corpus:
-        """Many pictures, which are files, and all of them there, unless they are `drawn`."""
+    def encode_all(
+        self, given: Iterable[Annotated], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+    ) -> Corpus:
+        """Examples of records, whose images are files, unless these functions render them; none is ever too long."""
         given = list(given)
         if drawn is None:
             present(each.record for each in given)
         boxes = located(given, self.form, None if drawn is None else [(each.size, each.size) for each in drawn])
-        pictures: Sequence[Path | Drawn] = [place(each.record) for each in given] if drawn is None else drawn
+        pictures: Sequence[Path | Drawn] = [locate(each.record) for each in given] if drawn is None else drawn
         numbers = self._known(given)
         examples = [
             ImageExample(picture, record=each.record, labels=labels, boxes=box)
@@ -89,17 +92,13 @@ class ObjectCodec(ImageCodec):
         found = edges.double().cpu().clamp(0, 1) * torch.tensor([width, height, width, height])
         return [(left, top, right, low) for left, top, right, low in (found * 10).round().div(10).tolist()]
 
-    def knows(self, given: Annotated) -> bool:  # type: ignore[override]
-        """Whether there is a picture; a file that is missing, or is none, is an error that names it."""
-        return super().knows(given.record)
+    def read(self, text: str, number: int = 1) -> Annotated:
+        """Record of the path of an image."""
+        return Annotated(input_record(text, number))
 
-    def reads(self, given: Annotated) -> bool:  # type: ignore[override]
-        """The same: a picture that is too large is made smaller."""
-        return self.knows(given)
-
-    def short(self, given: Sequence[Annotated]) -> list[int]:  # type: ignore[override]
-        """The places of all: a picture that is too large is made smaller."""
-        return list(range(len(given)))
+    def is_known(self, record: Annotated) -> bool:
+        """True if there is an image; a file that is missing or is no image is an error that names it."""
+        return super().is_known(record.record)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

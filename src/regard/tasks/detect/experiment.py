@@ -67,7 +67,7 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
         present(each.record for each in [*found.train, *found.valid])
     codec = begin.codec if begin else ObjectCodec.fit(found.known, config.data, config.model.stride)
     both = zip((found.train, found.valid), drawn or (None, None), strict=True)
-    training, valid = (codec.encode_all(table, part) for table, part in both)
+    training, valid = (codec.encode_all(table, drawn=part) for table, part in both)
     enough([*training.examples, *valid.examples], config.model.queries)
     cost = partial(costs, SetLoss(), len(codec.labels), config.model.denoising_groups)
     beside = samples(drawn[1]) if drawn else {}

@@ -14,15 +14,16 @@ from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present
+from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.records import locate
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
 from regard.data.text import tokenizers
 from regard.data.text.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import Shared, grouped
 from regard.tasks.vqa.config import VqaData
-from regard.tasks.vqa.data import Inquiry, places
+from regard.tasks.vqa.data import Inquiry, places, typed
 
 FORMAT = 1
 KIND = "pictures with questions"
@@ -65,8 +66,8 @@ class AskedCodec(ImageCodec):
         limits = data.max_question_length, data.over_long
         return cls(question, tuple(answers), data.lowercase, *limits, **usual(data, stride))
 
-    def fitted(self, data: VqaData) -> "AskedCodec":
-        """The same tokens and answers, with the limits of this config."""
+    def adapt(self, data: VqaData) -> "AskedCodec":
+        """Codec of the same tokens and answers, with the limits of this config."""
         return replace(self, max_question_length=data.max_question_length, over_long=data.over_long)
 
     @property
@@ -82,15 +83,15 @@ class AskedCodec(ImageCodec):
     def encode_all(
         self,
         records: Iterable[Inquiry],
+        over_long: OverLong | None = None,
         drawn: Sequence[Callable[[], Tensor]] | None = None,
-        over_long: OverLong = "truncate",
     ) -> Corpus:
         """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
         records = list(records)
         if drawn is None:
             present(places(records))
         pictures: Sequence[Path | Callable[[], Tensor]] = (
-            [place(each.picture) for each in records] if drawn is None else drawn
+            [locate(each.picture) for each in records] if drawn is None else drawn
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
         self._known(records, numbers)
@@ -98,7 +99,7 @@ class AskedCodec(ImageCodec):
         cut = 0
         for record, picture, tokens in zip(records, pictures, self._tokens(records), strict=True):
             long = len(tokens) >= self.max_question_length
-            if long and over_long == "drop":
+            if long and (over_long or self.over_long) == "drop":
                 continue
             cut += long
             held = None if record.target is None else [numbers[record.target.strip()]]
@@ -121,16 +122,20 @@ class AskedCodec(ImageCodec):
         text = self.prepare(example.record.question)
         return [*self.question.pieces(text)[: self.max_question_length - 1], Piece(NAMES[EOS], len(text), len(text))]
 
-    def knows(self, record: Any) -> bool:
-        """Whether there is a picture, and any token of the question is one that the model has seen."""
-        return super().knows(record.picture) and any(token != UNK for token in self._tokens([record])[0])
+    def read(self, text: str, number: int = 1) -> Inquiry:
+        """Question of an input, PATH TAB QUESTION."""
+        return typed(text, number)
 
-    def reads(self, record: Any) -> bool:
-        """The same, of a question that is not longer than what the model reads."""
-        return self.knows(record) and bool(self.short([record]))
+    def is_known(self, record: Any) -> bool:
+        """True if there is an image, and any token of the question is known."""
+        return super().is_known(record.picture) and any(token != UNK for token in self._tokens([record])[0])
 
-    def short(self, records: Sequence[Any]) -> list[int]:
-        """The places of the records whose question is not longer than what the model reads."""
+    def fits(self, record: Any) -> bool:
+        """True if a record is known and its question is not cut."""
+        return self.is_known(record) and bool(self.select_fitting([record]))
+
+    def select_fitting(self, records: Sequence[Any]) -> list[int]:
+        """Indices of the records whose questions are not cut."""
         return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
 
     def prepare(self, text: str) -> str:

@@ -71,8 +71,8 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
         present(places([*first, *second]))
     learned = found.known if named else [*first, *second]  # what is drawn has few answers, and all are known
     codec = begin.codec if begin else AskedCodec.fit(learned, config.data, config.model.stride)
-    training = codec.encode_all(first, drawn[0], config.data.over_long)
-    valid = codec.encode_all(second, drawn[1])  # every record is judged
+    training = codec.encode_all(first, drawn=drawn[0])
+    valid = codec.encode_all(second, "truncate", drawn[1])  # every record is judged
     return assemble(
         name,
         config,
