@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
 """Fields that are saved beside the tokens and those of images, and their types."""
-Drawn = Callable[[], Tensor]
+Renderer = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class ImageTextCodec(ImageCodec):
         return example
 
     def encode_all(
-        self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+        self, records: Iterable[Record], over_long: OverLong | None = None, renderers: Sequence[Renderer] | None = None
     ) -> Corpus:
         """Examples of records, whose images are files, unless these functions render them."""
         records = list(records)
-        if drawn is None:
+        if renderers is None:
             present(records)
-        pictures: Sequence[Path | Drawn] = [locate(record) for record in records] if drawn is None else drawn
+        pictures: Sequence[Path | Renderer] = [locate(record) for record in records] if renderers is None else renderers
         targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
         drop = (over_long or self.over_long) == "drop"
         examples: list[ImageExample] = []

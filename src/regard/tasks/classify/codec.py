@@ -1,4 +1,4 @@
-"""Codec of images and clips with labels: the labels are targets, by their number."""
+"""Codec of labelled pictures and clips: preprocessing, and label <-> number."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -25,20 +25,20 @@ from regard.tasks.classify.config import ClassifyData
 FORMAT = 1
 KIND = "labelled pictures"
 KINDS: dict[str, type] = {"labels": list, "several": bool, "clips": bool, "frames": int}
-"""What is saved beside how pictures are read, and as what."""
+"""Settings saved beside the preprocessing of pictures, with their types."""
 BETWEEN = ","
 """Between the labels of a picture that has several."""
 
 
 @dataclass(frozen=True)
 class LabelCodec(ImageCodec):
-    """How pictures are read, and the labels that they may have: one each or, where `several`, any number.
+    """Preprocessing of pictures, and their labels: one each or, with `several`, any number.
 
-    With `clips` they are folders of up to so many `frames`.
+    With `clips` they are folders of at most `frames` frames.
     """
 
     settings: ClassVar[tuple[str, ...]] = ("multi_label", "clips", "height", "width", "channels")
-    """The settings of data that make it."""
+    """The settings of data that the codec depends on."""
 
     labels: tuple[str, ...]
     several: bool = False
@@ -49,14 +49,14 @@ class LabelCodec(ImageCodec):
     def fit(cls, records: Sequence[Record], data: ClassifyData, stride: int) -> "LabelCodec":
         """All labels of the records, in alphabetical order."""
         several = bool(data.multi_label)
-        found = {label for record in records for label in split(record.target or "", several)}
-        if len(found) < 2 - several:
+        labels = {label for record in records for label in split(record.target or "", several)}
+        if len(labels) < 2 - several:
             need = "1 label" if several else "2 different labels"
-            raise DataError(f"to tell pictures apart takes {need} or more, got {', '.join(found) or 'none'}")
-        return cls(tuple(sorted(found)), several, data.clips, data.max_frames, **usual(data, stride))
+            raise DataError(f"a classifier needs {need} or more, got {', '.join(labels) or 'none'}")
+        return cls(tuple(sorted(labels)), several, data.clips, data.max_frames, **usual(data, stride))
 
     def adapt(self, data: ClassifyData) -> "LabelCodec":
-        """This codec: a config has nothing to change."""
+        """The codec unchanged: it depends on no other settings."""
         return self
 
     def encode(self, record: Record) -> ImageExample:
@@ -68,12 +68,12 @@ class LabelCodec(ImageCodec):
         self,
         records: Iterable[Record],
         over_long: OverLong | None = None,
-        drawn: Sequence[Callable[[], Tensor]] | None = None,
+        renderers: Sequence[Callable[[], Tensor]] | None = None,
     ) -> Corpus:
-        """Examples of records, whose images are files, unless these functions render them; none is ever too long."""
+        """Encode records whose pictures are existing files or, with `renderers`, are rendered on access; none is cut."""
         records = list(records)
-        pictures = self._files(records) if drawn is None else drawn
-        self._refuse_unknown(records)
+        pictures = self._files(records) if renderers is None else renderers
+        self._check_labels(records)
         examples = [
             ImageExample(picture, record=record, labels=self.encode_target(record))
             for picture, record in zip(pictures, records, strict=True)
@@ -81,7 +81,7 @@ class LabelCodec(ImageCodec):
         return Corpus(examples, Report(len(records), len(examples), 0, 0, 0, 0.0))
 
     def _files(self, records: Sequence[Record]) -> Sequence[Path | Folder]:
-        """What reads each: a file, or a folder of frames."""
+        """The file or the folder of frames of each record."""
         if not self.clips:
             present(records)
             return [locate(each) for each in records]
@@ -92,7 +92,7 @@ class LabelCodec(ImageCodec):
         return Folder(locate(record), record.where, (self.height, self.width), self.channels, self.frames)
 
     def encode_target(self, record: Record) -> list[int] | None:
-        """Numbers of a record's labels; None where it has none."""
+        """Numbers of the labels of a record; None where it is unlabelled."""
         if record.target is None and not self.several:
             return None
         return [self.numbers[label] for label in split(record.target or "", self.several)]
@@ -115,17 +115,17 @@ class LabelCodec(ImageCodec):
         return {label: number for number, label in enumerate(self.labels)}
 
     def is_known(self, record: Record) -> bool:
-        """True if there is an image or a clip; one that is missing or unreadable is an error that names it."""
+        """True if there is a picture or a clip; one that is missing or unreadable is an error that names it."""
         return self._folder(record).there() if self.clips else super().is_known(record)
 
-    def _refuse_unknown(self, records: Sequence[Record]) -> None:
-        strange = [
+    def _check_labels(self, records: Sequence[Record]) -> None:
+        unknown = [
             f"{record.where} {quoted(label)}"
             for record in records
             for label in split(record.target or "", self.several)
             if record.target is not None and label not in self.numbers
         ]
-        refuse_unknown_labels(strange, "labels", self.labels)
+        refuse_unknown_labels(unknown, "labels", self.labels)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""
