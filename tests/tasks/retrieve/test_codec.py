@@ -30,7 +30,7 @@ def test_a_picture_and_a_text_that_are_there_again_have_one_number(codec, record
 def test_drawn_pictures_are_told_apart_by_their_names(codec, records):
     drawn = [lambda: torch.rand(3, 8, 8)] * 4
     named = [each._replace(where=f"drawn:{n}", source=f"drawn:{n}") for n, each in enumerate(records)]
-    assert [picture for picture, _ in pairs(codec.encode_all(named, drawn=drawn).examples)] == [0, 1, 2, 3]
+    assert [picture for picture, _ in pairs(codec.encode_all(named, renders=drawn).examples)] == [0, 1, 2, 3]
 
 
 def test_numbers_have_no_holes_where_a_text_was_dropped(codec, records):

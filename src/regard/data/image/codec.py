@@ -1,4 +1,4 @@
-"""Pictures with texts: how a picture is read, and text <-> token numbers."""
+"""Codec of pictures with texts: preprocessing of the picture, and text <-> token numbers."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -23,13 +23,13 @@ from regard.data.tokenizers import Tokenizer
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
-"""What is saved beside the tokens and how pictures are read, and as what."""
-Drawn = Callable[[], Tensor]
+"""Settings that are saved beside the tokens and the preprocessing, and their types."""
+Render = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
 class ImageTextCodec(ImageCodec):
-    """How pictures are read, and a tokenizer for what is written of them. `max_target_length` counts EOS."""
+    """Preprocessing of pictures, and a tokenizer for their texts. `max_target_length` counts EOS."""
 
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
@@ -41,7 +41,7 @@ class ImageTextCodec(ImageCodec):
         "channels",
         "stretch",
     )
-    """The settings of data that make it."""
+    """Settings of data that it follows from."""
 
     target: Tokenizer
     lowercase: bool = False
@@ -64,19 +64,21 @@ class ImageTextCodec(ImageCodec):
         return replace(self, max_target_length=data.max_target_length, over_long=data.over_long)
 
     def encode(self, record: Record) -> ImageExample:
-        """One record; it is never dropped, and what is too long is cut."""
+        """Encode one record; it is never dropped, and a text that is too long is cut."""
         example: ImageExample = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(
-        self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+        self, records: Iterable[Record], over_long: OverLong | None = None, renders: Sequence[Render] | None = None
     ) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+        """Encode many records, whose pictures are files, and all of them there, unless `renders` makes them."""
         records = list(records)
-        if drawn is None:
+        if renders is None:
             present(records)
-        pictures: Sequence[Path | Drawn] = [place(record) for record in records] if drawn is None else drawn
-        targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
+        pictures: Sequence[Path | Render] = [place(record) for record in records] if renders is None else renders
+        targets = iter(
+            self.target.encode_all([self.prepare(record.target) for record in records if record.target is not None])
+        )
         drop = (over_long or self.over_long) == "drop"
         examples: list[ImageExample] = []
         cut = 0

@@ -1,4 +1,4 @@
-"""How pictures are read: what every codec of a task that reads them has."""
+"""Preprocessing of pictures: the part that codecs of all tasks that read them share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -61,7 +61,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     begin, data = start(config, out), config.data
     training, validation = records(task, config)
     codec = begin.codec if begin else fitted(training.records, config)
-    examples, report = codec.encode_all(training.records, drawn=training.drawn)
+    examples, report = codec.encode_all(training.records, renders=training.drawn)
     report = report._replace(held_out=training.held_out)
     valid, held = codec.encode_all(validation.records, "truncate", validation.drawn)  # every record is judged
     if not examples or not valid:

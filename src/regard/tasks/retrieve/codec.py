@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regard.data.codec import Corpus, OverLong
-from regard.data.image.codec import Drawn, ImageTextCodec
+from regard.data.image.codec import ImageTextCodec, Render
 from regard.data.image.reading import place
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
@@ -25,16 +25,16 @@ class PairCodec(ImageTextCodec):
         return self.max_target_length
 
     def encode_all(
-        self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+        self, records: Iterable[Record], over_long: OverLong | None = None, renders: Sequence[Render] | None = None
     ) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
-        found = super().encode_all(records, over_long, drawn)
+        """Many records, whose pictures are files, and all of them there, unless `renders` makes them."""
+        found = super().encode_all(records, over_long, renders)
         if any(each.record.target is None for each in found.examples):
             return found
         pictures, texts = dict[str, int](), dict[str, int]()
         examples = []
         for each in found.examples:
-            name = each.record.source if drawn is not None else str(place(each.record))
+            name = each.record.source if renders is not None else str(place(each.record))
             numbers = pictures.setdefault(name, len(pictures)), texts.setdefault(self.same(each.record), len(texts))
             examples.append(each._replace(labels=list(numbers)))
         return found._replace(examples=examples)

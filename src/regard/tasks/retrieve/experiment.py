@@ -73,7 +73,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     if named:
         present([*first, *second])
     codec = begin.codec if begin else PairCodec.fit(first, config.data, config.model.stride)
-    training = codec.encode_all(first, drawn=drawn[0])
+    training = codec.encode_all(first, renders=drawn[0])
     valid = codec.encode_all(second, "truncate", drawn[1])  # every record is judged
     known = Known.of(pairs(training.examples))
     cost = partial(costs, known, config.dropout.words)

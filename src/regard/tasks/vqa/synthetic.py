@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.data.image.synthetic.scene import Scene
 from regard.data.image.synthetic.words import Language
 from regard.data.records import Record
@@ -16,7 +16,7 @@ from regard.tasks.vqa.data import Inquiry
 class Drawn:
     """Draws a scene, at so many pixels a side, and knows what is asked of it and where to look for the answer."""
 
-    asked: Asked
+    asked: SceneQuestion
     size: int = 64
     language: Language = "english"
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from regard.config import ImageDropout, Train
 from regard.data.image.synthetic import questions
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.tasks.vqa.config import VqaData, VqaModel
 from regard.tasks.vqa.data import Inquiry
 from regard.tasks.vqa.experiment import AskConfig
@@ -39,6 +39,6 @@ def prepare(record: Inquiry) -> Inquiry:
     return record
 
 
-def draw(samples: int, seed: int) -> tuple[list[Asked], list[Asked]]:
+def draw(samples: int, seed: int) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
     """Up to eight questions about two things; to count them, and how they lie to each other, takes a longer training."""
     return questions.draw(samples, seed, each=8, kinds=KINDS, shapes=SHAPES, most=2, radii=RADII)
