@@ -1,7 +1,8 @@
-"""What every form of a table comes to: records, and the columns that they are taken from."""
+"""Records: the rows of a table of any form, and the columns that they are read from."""
 
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from regard.config import shortened
@@ -28,6 +29,16 @@ class Columns(NamedTuple):
     target: str
     need_target: bool
     names: tuple[str, str] = SIDES
+
+
+def input_record(text: str, number: int = 1) -> Record:
+    """Record of an input as it was typed: a text or the path of a file, without a target."""
+    return Record(text, None, f"input:{number}")
+
+
+def locate(record: Record) -> Path:
+    """Path of the file that a record names: in a table it is relative to the table's folder."""
+    return Path(record.where.rpartition(":")[0]).parent / record.source
 
 
 def record(source: str, target: str | None, where: str, names: tuple[str, str] = SIDES) -> Record:

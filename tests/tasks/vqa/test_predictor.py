@@ -123,7 +123,7 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
     drawn = [
         SyntheticQuestion(Asked(corner, "where", Question(*both), Question(*both), things), 32) for *both, things in asked
     ]
-    examples = seeing.codec.encode_all([each.record for each in drawn], drawn).examples
+    examples = seeing.codec.encode_all([each.record for each in drawn], renderers=drawn).examples
     figures = seeing.judge(examples)
     assert (round(figures["accuracy"].value, 2), figures["looks"].value) == (33.33, 50.0)
     chances = seeing.model.logits.detach().log_softmax(-1)

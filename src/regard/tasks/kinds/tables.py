@@ -6,8 +6,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.image.reading import place
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.split import HeldOut, held
 from regard.errors import DataError
 
@@ -61,4 +60,4 @@ def texts(records: Sequence[Record]) -> list[str]:
 def pictures(records: Sequence[Record]) -> list[str]:
     """The pictures of records, by their paths from the folder of the first table; however a path is spelt."""
     folder = Path(records[0].where.rpartition(":")[0]).parent
-    return [os.path.relpath(place(record), folder) for record in records]
+    return [os.path.relpath(locate(record), folder) for record in records]

@@ -71,8 +71,8 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
         present(distinct_pictures([*first, *second]))
     known = both.known if named else [*first, *second]  # synthetic data has few answers, all known
     codec = begin.codec if begin else QuestionCodec.fit(known, config.data, config.model.stride)
-    training = codec.encode_all(first, synthetic[0], config.data.over_long)
-    valid = codec.encode_all(second, synthetic[1])  # every record is evaluated
+    training = codec.encode_all(first, renderers=synthetic[0])
+    valid = codec.encode_all(second, "truncate", synthetic[1])  # every record is evaluated
     return assemble(
         name,
         config,
