@@ -16,17 +16,6 @@ EMPTY_WORDS = {"found", "told", "made", "given", "kept", "asked", "seen", "held"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 REMAINING = {
-    "config/docs.py",
-    "data/axis.py",
-    "data/codec.py",
-    "data/image/augment/affine.py",
-    "data/image/preprocess.py",
-    "data/image/synthetic/questions.py",
-    "data/image/synthetic/split.py",
-    "data/image/synthetic/words.py",
-    "data/records.py",
-    "data/split.py",
-    "data/text/tokenizers/types.py",
     "decoding/attention_weights.py",
     "decoding/backpointers.py",
     "decoding/beam.py",

@@ -58,10 +58,8 @@ class BadInputs:
 
 def collect_bad_inputs(model: "Trained | Seeing", text: str | None, file: str | None) -> BadInputs | None:
     """The collector of bad inputs of a file or of standard input; None for a single input, which is an error."""
-    from regard.data.image.preprocess import ImageCodec
-
     if text is not None:
         return None
-    if not isinstance(model.codec, ImageCodec):
+    if not model.codec.reads_files:
         return BadInputs(file or "input", tokens=model.codec.max_source_length - 1)
     return BadInputs(file or "input", has_text=hasattr(model.codec, "max_source_length"))

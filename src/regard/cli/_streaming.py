@@ -121,12 +121,11 @@ def _record_pieces(line: Iterator[str], pieces_read: list[str]) -> Iterator[str]
 def _read_known_prefix(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     """Text of a line up to its first known token; or the whole line, and whether it has a known token."""
     from regard.data.special_tokens import UNK
-    from regard.decoding.streaming.source import encode_stable_tokens
 
     text, room = "", model.codec.max_source_length - 1
     for piece in line:
         text += piece
-        if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):
+        if text.strip() and any(number != UNK for number in model.codec.encode_stable(text)[:room]):
             return text, True
     return text, bool(text.strip()) and model.knows(text)
 

@@ -15,7 +15,7 @@ from regard.attention.scope import Scope
 from regard.attention.score import prepare
 from regard.cli.show.example import build, describe, run_example, untrained_note
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
-from regard.config.docs import Setting, explained
+from regard.config.docs import Setting, describe_settings
 
 WIDTH = 100
 """Line length of the descriptions of settings."""
@@ -50,7 +50,7 @@ def settings(name: str) -> str:
     """A task and all its settings: defaults, possible values and descriptions."""
     module = registry.load("tasks", name)
     heading = "Settings with their defaults; a dash is None"
-    usual = "\n".join(_setting(module.Config(), each) for each in explained(module.Config))
+    usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
 
 
