@@ -82,9 +82,9 @@ class TextCodec:
         targets = [change(record.target) for record in records if record.target is not None]
         if not sources or len(targets) < len(sources):
             raise DataError(f"tokens are learnt from pairs, got {len(sources)} sources and {len(targets)} targets")
-        size, least = data.vocab_size, data.min_frequency
-        source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, least)
-        target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, least)
+        size, min_frequency = data.vocab_size, data.min_frequency
+        source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, min_frequency)
+        target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, min_frequency)
         return cls(source, target, data.lowercase, data.max_source_length, data.max_target_length, data.over_long)
 
     def adapt(self, data: Data) -> "TextCodec":
