@@ -51,7 +51,7 @@ def test_a_file_of_pictures_is_taken_note_of(kind, worded):
 
 def test_a_single_input_is_not():
     assert unread(model(ImageTextCodec), "photo.png", None) is None
-    assert unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), "Tom", None) is None
+    assert unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9, reads_files=False)), "Tom", None) is None
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_single_input_is_not():
     ],
 )
 def test_the_last_word_of_a_model_that_reads_text_says_why_an_answer_may_be_missing(begun, done):
-    missed = unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), None, "list.txt")
+    missed = unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9, reads_files=False)), None, "list.txt")
     assert missed.last(3, 2000, begun) == (
         "list.txt:3 has nothing in it that the model knows, or more than the 8 tokens that it reads, or scores that are not "
         f"finite (2,000 such in all): {done}; cut what is too long. Everything else is answered"

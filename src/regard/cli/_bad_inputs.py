@@ -58,10 +58,8 @@ class Unread:
 
 def unread(model: "Trained | Seeing", text: str | None, file: str | None) -> Unread | None:
     """Who takes note of the inputs of a file, or of standard input, that have no answer; a single one has none."""
-    from regard.data.image.preprocess import ImageCodec
-
     if text is not None:
         return None
-    if not isinstance(model.codec, ImageCodec):
+    if not model.codec.reads_files:
         return Unread(file or "input", tokens=model.codec.max_source_length - 1)
     return Unread(file or "input", worded=hasattr(model.codec, "max_source_length"))

@@ -121,12 +121,11 @@ def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
 def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
     """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
     from regard.data.special_tokens import UNK
-    from regard.decoding.streaming.source import encode_stable_tokens
 
     text, room = "", model.codec.max_source_length - 1
     for piece in line:
         text += piece
-        if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):
+        if text.strip() and any(number != UNK for number in model.codec.encode_stable(text)[:room]):
             return text, True
     return text, bool(text.strip()) and model.knows(text)
 

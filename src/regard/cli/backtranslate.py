@@ -78,11 +78,10 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
         raise ConfigError("--temperature 0 draws nothing; that is --draw greedy")
     if len(tag.split()) > 1 or tag != tag.strip():
         raise ConfigError(f"--tag needs one word without spaces, got {tag!r}")
-    from regard.data.text.noise import Noise
     from regard.inference.backtranslate import Way
 
     heat = 1.0 if temperature is None else temperature
-    return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)
+    return Way(draw, beam or 5, heat, noise, tag, seed)
 
 
 def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:

@@ -9,17 +9,14 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
     from regard.inference.forward_predictor import Seeing
     from regard.inference.sequence_predictor import Trained
     from regard.tasks.retrieve.index import Kind
-    from regard.tasks.retrieve.predictor import Retriever
 
-LISTED = 10
-"""How many entries that cannot be read are listed."""
 ENDING = ".safetensors"
 
 
@@ -49,6 +46,7 @@ def index(
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _writable(out)
     from regard.inference.load import opened
+    from regard.tasks.retrieve.index import refuse_unreadable
     from regard.tasks.retrieve.predictor import Retriever
 
     model = opened(directory, device)
@@ -56,7 +54,7 @@ def index(
         raise ConfigError(f"an index is for models of retrieve, and {directory} is a run of {model.name}")
     records, twice = _once(file, column)
     kind = _kind(records, of)
-    _readable(model, records, kind)
+    refuse_unreadable(model.codec, records, kind)
     made = model.indexed(records, kind)
     made.save(out)
     again = f", {twice:,} more were there already" * (twice > 0)
@@ -99,24 +97,3 @@ def _kind(records: "Sequence[Record]", of: str) -> "Kind":
         first = records[0]
         of = "pictures" if first.source.lower().endswith(ENDINGS) or os.path.isfile(locate(first)) else "texts"
     return "pictures" if of == "pictures" else "texts"
-
-
-def _readable(model: "Retriever", records: "Sequence[Record]", kind: "Kind") -> None:
-    """Raise where entries cannot be read, and list the first of them with their lines."""
-    from regard.data.image.reading import present, size
-    from regard.data.records import locate
-
-    faults = []
-    if kind == "pictures":
-        present(records)
-    for each in records:
-        if kind == "texts" and not model.codec.familiar(each.source):
-            faults.append(f"{each.where} has nothing that the model knows, or is longer than what it reads")
-        elif kind == "pictures":
-            try:
-                size(locate(each), each.where)
-            except DataError as error:
-                faults.append(str(error))
-    if faults:
-        more = f"; and {len(faults) - LISTED:,} more" * (len(faults) > LISTED)
-        raise DataError(f"{len(faults):,} of {len(records):,} {kind} cannot be read: {'; '.join(faults[:LISTED])}{more}")
