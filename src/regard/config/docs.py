@@ -21,6 +21,8 @@ def explained(kind: type) -> Iterator[Setting]:
     """Every setting of a config, in the order of `everything`."""
     meanings = sentences(kind)
     for each in fields(kind):
+        if each.name == "parameters":  # of stages, which are settings of their own
+            continue
         inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
         if inner is None:
             whole = inspect.getdoc(kind) or "" if each.name == "name" else ""  # a part with a name is what it names

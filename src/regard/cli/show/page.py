@@ -1,6 +1,7 @@
 """A page about one thing: what it is, how to build it, what it allows, and which kernels cover it."""
 
 import inspect
+from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
@@ -16,7 +17,10 @@ from regard.attention.score import prepare
 from regard.cli.show.example import build, told, untrained, work
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
 from regard.config.docs import Setting, explained
+from regard.config.parameters import Parameter, list_parameters
 
+KINDS = ("score", "normalise", "scope", "mechanisms")
+"""Kinds whose parameters are settings of model.attention."""
 WIDTH = 100
 """The most characters on a line of what a setting means."""
 
@@ -32,6 +36,8 @@ def write_page(name: str, kind: str | None = None) -> str:
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", used(name))
     made = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(made) or "", f"Build it\n{indent(constructor(made))}"]
+    if parameters := list_parameters(made, kind) if kind in KINDS else {}:
+        parts.append(f"Parameters, beside --model.attention={name}\n{indent(write_parameters(name, parameters))}")
     if kind == "scope":
         parts.append(f"What it allows\n{indent(drawing(name))}")
     if kind == "positions":
@@ -50,6 +56,18 @@ def settings(name: str) -> str:
     heading = "Settings, and what they are when nobody says otherwise; a dash is None"
     usual = "\n".join(_setting(module.Config(), each) for each in explained(module.Config))
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
+
+
+def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Each parameter as an option with its default, its type, and below it what it means."""
+    lines = []
+    for parameter in parameters.values():
+        place = f"{name}." if parameter.name in ("name", "heads", "size") else ""
+        default = "-" if parameter.default is None else str(parameter.default)
+        shown = default.lower() if isinstance(parameter.default, bool) else default
+        lines.append(f"--model.attention.{place}{parameter.name}={shown}   ({parameter.kind})")
+        lines += [indent(fill(parameter.meaning, WIDTH))] if parameter.meaning else []
+    return "\n".join(lines)
 
 
 def _setting(config: Any, setting: Setting) -> str:
