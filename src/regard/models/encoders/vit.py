@@ -79,7 +79,7 @@ class Patches(nn.Module):
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
             self.add_module(name, initialise_layer(Layer(made)))
-        self.norm = made.last()
+        self.norm = made.build_final_norm()
         self.fit = nn.Identity() if width == size else nn.Linear(width, size)
 
     def forward(self, pictures: Images) -> Encoded:
