@@ -18,7 +18,7 @@ from dataclasses import is_dataclass
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from regard import registry
-from regard.config.docs import sentences
+from regard.config.docs import read_meanings
 from regard.config.hints import unknown_setting
 from regard.config.settings import BOUNDS
 from regard.errors import ConfigError
@@ -85,7 +85,7 @@ def _explain(component: type[Any], name: str) -> str:
         return line[1].strip()
     if is_dataclass(component):
         try:
-            below = sentences(component)
+            below = read_meanings(component)
         except (OSError, TypeError, SyntaxError):  # a class without a source
             below = {}
         if name in below:

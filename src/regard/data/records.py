@@ -9,7 +9,7 @@ from regard.config import shortened
 from regard.errors import DataError
 
 SIDES = ("source", "target")
-"""What the two sides of a record are called, unless a task has other words."""
+"""Names of the two sides of a record, unless a task has other words."""
 
 
 class Record(NamedTuple):
@@ -19,11 +19,11 @@ class Record(NamedTuple):
     target: str | None
     where: str
     links: tuple[tuple[int, int], ...] = ()
-    """Places of a source token and a target token that belong together, where somebody has said so."""
+    """Alignment links, pairs of positions of a source token and a target token, where the table has them."""
 
 
 class Columns(NamedTuple):
-    """Which columns are wanted, whether there has to be a target, and what an error calls the two."""
+    """Columns to read, whether there has to be a target, and the names of the two in an error."""
 
     source: str
     target: str

@@ -330,7 +330,7 @@ class Trained:
                 with torch.no_grad():
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
-                    memory = self.model.encode(moved) if weights else encode(self.model, moved, *how)
+                    memory = encode(self.model, moved, *how)
                 return [*self.search(memory, lengths, beams, best=best, weights=weights, asked=asked)]
         except UndistributedError as error:
             if len(lengths) == 1:

@@ -38,7 +38,7 @@ def test_questions_become_tokens_and_answers_numbers(records, codec):
     assert [len(example.question) for example in examples] == [5, 5, 5]  # what is it ? and the end
     assert all(example.question[-1] == EOS for example in examples)
     assert examples[1].question[0] == examples[2].question[0]
-    assert (report.read, report.kept, report.unknown) == (3, 3, 0)
+    assert (report.read, report.encoded, report.unknown) == (3, 3, 0)
     assert codec.encode(records[0]) == examples[0]
 
 
