@@ -3,7 +3,7 @@
     errors inputs user_cache regular_files io manifest registry tree boundary  <-  config  <-  attention  <-  kernels
     config  <-  data
     kernels data  <-  models  <-  metrics  <-  decoding  <-  alignment  <-  losses  <-  training  <-  viewer  <-  inference
-    <-  tasks  <-  interop  <-  compare  <-  cli
+    <-  tasks  <-  interop  <-  api  <-  compare  <-  cli
 
 All imports count: of a module, inside functions, and under TYPE_CHECKING.
 """
@@ -31,6 +31,7 @@ ORDER = (
     "inference",
     "tasks",
     "interop",
+    "api",
     "compare",
     "cli",
 )

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.api import build_experiment
 from regard.cli import Command, app
-from regard.cli.train import ANY, _split, prepared, read, settings
+from regard.cli.train import ANY, read, settings, split
 from regard.errors import ConfigError
 
 SAVED = 30.0
@@ -41,7 +42,7 @@ def compare(
         regard compare translate --vary model.attention=every --vary model.decoder=recurrent,transformer \\
             --with "model.decoder=transformer: model.encoder=transformer" --seeds 3 --jobs 4 --out cmp/
     """
-    path, options = _split(config, context.args)
+    _, path, options = split(task, config, context.args)
     if not vary:
         raise ConfigError("compare needs --vary SETTING=VALUE,VALUE")
     if out is None:
@@ -88,7 +89,7 @@ def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict
     from regard.tasks.kinds.types import family
     from regard.training.loop import train as run
 
-    experiment, _ = prepared(task, config, directory)
+    experiment, _ = build_experiment(task, config, directory)
     ended = run(experiment, directory)
     model, data = opened(directory, config.train.device), config.data
     valid = plain(model.judge(experiment.valid, beam=beam))

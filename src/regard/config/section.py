@@ -4,6 +4,8 @@ The defaults of a task differ from those of a section. `Config(train=Train(max_s
 keep the defaults of the task, as they do in a TOML file and on the command line.
 """
 
+import os
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,23 @@ def overlay(section: Any, default: Section, path: str) -> Section:
         return replace(default, **changes)
     others = {field.name: getattr(default, field.name) for field in fields(default)}
     return replace(section, **{**others, **changes})  # a class of a user's own, with fields that the default has not
+
+
+def named_settings(section: Any, path: str) -> dict[str, Any]:
+    """The settings that a section or a table names, as a table; paths of files become text."""
+    if isinstance(section, Section):
+        named = getattr(section, NAMED, None)
+        values = {field.name: getattr(section, field.name) for field in fields(section)}
+        section = values if named is None else {name: value for name, value in values.items() if name in named}
+    if not isinstance(section, Mapping):
+        raise ConfigError(f"{path} needs to be a table of settings, got {type(section).__name__}")
+    return {name: _plain(value, f"{path}.{name}") for name, value in section.items()}
+
+
+def _plain(value: Any, path: str) -> Any:
+    if isinstance(value, Section | Mapping):
+        return named_settings(value, path)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _nested(value: Any, default: Any, path: str) -> Any:
