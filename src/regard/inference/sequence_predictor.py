@@ -236,7 +236,7 @@ class Trained:
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        figures |= cast(Writing, family(self.config)).more(self, examples)
+        figures |= cast(Writing, family(self.config)).measure_model(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
 
     def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
@@ -376,9 +376,8 @@ class Trained:
         guard = None
         if settings.block_ngrams or any(map(any, asked or ())):
             where = next(self.model.parameters()).device
-            guard = guarded(
-                asked or [ConstraintSpec()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where
-            )
+            specs, block = asked or [ConstraintSpec()] * len(lengths), settings.block_ngrams
+            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
             lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)

@@ -25,7 +25,7 @@ def drawn(height=16, width=16):
 
 
 def test_texts_become_numbers_and_pictures_stay_what_they_are(codec):
-    examples, report = codec.encode_all(RECORDS, drawn=[drawn(), drawn()])
+    examples, report = codec.encode_all(RECORDS, renderers=[drawn(), drawn()])
     assert [example.record for example in examples] == RECORDS[1:]  # the first has three words, and no room for an end
     assert str(report) == "1 of 2 records, 1 dropped as too long"
     assert codec.decode(examples[0].target) == "two stars"
@@ -36,7 +36,7 @@ def test_texts_become_numbers_and_pictures_stay_what_they_are(codec):
 
 
 def test_what_was_never_seen_is_unknown(codec):
-    corpus = codec.encode_all([Record("c.png", "a cat", "t.tsv:3")], drawn=[drawn()])
+    corpus = codec.encode_all([Record("c.png", "a cat", "t.tsv:3")], renderers=[drawn()])
     assert corpus.examples[0].target[1:] == [UNK, EOS]
     assert corpus.report.unknown == 0.5
 

@@ -9,7 +9,7 @@ from regard.data.codec import Report
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.table import DataError, Record
 from regard.data.text.codec import Example, TextCodec
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 
 RECORDS = [
     Record("Tom chases Jerry", "汤姆追逐杰瑞", "a:1"),

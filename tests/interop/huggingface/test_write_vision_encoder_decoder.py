@@ -21,7 +21,7 @@ from regard.interop.huggingface.write import files, write
 from regard.interop.huggingface.write_vision_encoder_decoder import misfit
 from regard.interop.onnx.write import graphs
 from regard.interop.output import put
-from regard.tasks.caption.experiment import fitted
+from regard.tasks.caption.experiment import fit_codec
 from regard.tasks.caption.task import Config
 
 from .tiny import END, VOCABULARY, saved
@@ -89,7 +89,7 @@ def captioner(data=None, vit=None, **model):
     chosen |= {"attention": AttentionPart("transformer", 2), "positions": "learned", "scale_embedding": False}
     data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
     config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
-    codec = fitted([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
+    codec = fit_codec([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
     return Trained("caption", config, codec, tasks.build(config, codec))
 
 

@@ -52,9 +52,9 @@ def test_labels_that_were_never_learned_are_listed_with_their_lines(tmp_path):
 
 
 def test_one_label_tells_nothing_apart(tmp_path):
-    with pytest.raises(DataError, match="to tell pictures apart takes 2 different labels or more, got cat"):
+    with pytest.raises(DataError, match="a classifier needs 2 different labels or more, got cat"):
         LabelCodec.fit(table(tmp_path, ("1.png", "cat")), DATA, 8)
-    with pytest.raises(DataError, match="takes 1 label or more, got none"):
+    with pytest.raises(DataError, match="a classifier needs 1 label or more, got none"):
         LabelCodec.fit(table(tmp_path, ("1.png", None)), replace(DATA, multi_label=True), 8)
 
 

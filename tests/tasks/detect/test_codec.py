@@ -12,7 +12,7 @@ from regard.data.table import DataError
 from regard.tasks.detect.codec import ObjectCodec
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated
-from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.detect.synthetic import SyntheticScene
 
 DATA = DetectData(height=32, width=32)
 
@@ -37,7 +37,7 @@ def test_labels_are_numbered_in_alphabetical_order_and_boxes_are_shares(tmp_path
 
 def test_drawn_pictures_have_boxes_in_pixels_and_are_read_from_no_file():
     training, _ = draw(4, most=2)
-    drawn = [Drawn(each, 64) for each in training]
+    drawn = [SyntheticScene(each, 64) for each in training]
     codec = ObjectCodec.fit([each.annotated for each in drawn], DATA, 8)
     examples = codec.encode_all([each.annotated for each in drawn], drawn).examples
     assert_close(examples[0].boxes, training[0].boxes, atol=1e-3, rtol=0)
@@ -67,7 +67,7 @@ def test_a_label_that_was_not_learned_is_listed_with_its_line(tmp_path):
 
 
 def test_pictures_with_nothing_on_them_teach_nothing(tmp_path):
-    with pytest.raises(DataError, match="to find things takes pictures with some on them, got 1 pictures with none"):
+    with pytest.raises(DataError, match="detection needs pictures with objects, got 1 pictures with none"):
         ObjectCodec.fit([things(tmp_path)], DATA, 8)
 
 

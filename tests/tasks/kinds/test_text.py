@@ -71,7 +71,7 @@ def test_equal_seeds_begin_with_equal_weights_and_others_do_not():
 @pytest.mark.parametrize("name", TEXT)
 def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
     task = tasks.find(name)
-    training, validation = task.draw(60, seed=0)
+    training, validation = task.synthesise(60, seed=0)
     assert not {record.source for record in training} & {record.source for record in validation}
     for record in training:
         assert task.finish(task.prepare(record).target) == record.target
@@ -80,7 +80,7 @@ def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
 @pytest.mark.parametrize("name", TEXT)
 def test_a_perfect_output_gets_the_best_figures(name):
     task = tasks.find(name)
-    records, _ = task.draw(40, seed=0)
+    records, _ = task.synthesise(40, seed=0)
     targets, sources = [record.target for record in records], [record.source for record in records]
     figures = task.measure(targets, targets, sources, task.Config())
     assert figures["exact"].value == 100

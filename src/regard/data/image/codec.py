@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import ImageTextData
-from regard.data import tokenizers
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import place, present
@@ -18,13 +17,14 @@ from regard.data.image.types import ImageExample
 from regard.data.records import Record
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
+from regard.data.text import tokenizers
 from regard.data.text.codec import until_end
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
 """What is saved beside the tokens and how pictures are read, and as what."""
-Drawn = Callable[[], Tensor]
+Renderer = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class ImageTextCodec(ImageCodec):
         return example
 
     def encode_all(
-        self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+        self, records: Iterable[Record], over_long: OverLong | None = None, renderers: Sequence[Renderer] | None = None
     ) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+        """Many records, whose pictures are files, and all of them there, unless they are `renderers`."""
         records = list(records)
-        if drawn is None:
+        if renderers is None:
             present(records)
-        pictures: Sequence[Path | Drawn] = [place(record) for record in records] if drawn is None else drawn
+        pictures: Sequence[Path | Renderer] = [place(record) for record in records] if renderers is None else renderers
         targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
         drop = (over_long or self.over_long) == "drop"
         examples: list[ImageExample] = []

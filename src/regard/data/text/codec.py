@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from regard.config import Data
-from regard.data import tokenizers
 from regard.data.batch import Padded, pad
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError, Record
-from regard.data.tokenizers import Piece, Tokenizer
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers import Piece, Tokenizer
 
 if TYPE_CHECKING:
     from regard.data.loader import SequenceLoader

@@ -18,7 +18,7 @@ from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
-from regard.tasks.classify.synthetic import Drawn
+from regard.tasks.classify.synthetic import SyntheticScene
 from regard.tasks.kinds.types import Figures
 from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
@@ -134,11 +134,11 @@ class Classifier(Seeing):
 
     def pointed(self, example: ImageExample) -> bool:
         """Whether it is known where the labels of an example should be seen, and the model looks anywhere."""
-        return isinstance(example.picture, Drawn) and self.config.model.attention.name != "none"
+        return isinstance(example.picture, SyntheticScene) and self.config.model.attention.name != "none"
 
     def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """How many labels of an example are seen where such a thing is, and of how many that is known."""
-        if not self.pointed(example) or not isinstance(example.picture, Drawn) or not example.labels:
+        if not self.pointed(example) or not isinstance(example.picture, SyntheticScene) or not example.labels:
             return 0, 0
         weights, found = self.looked(output, row, example.labels), 0
         for label, seen in zip(example.labels, weights, strict=True):
@@ -199,5 +199,5 @@ def wanted(batch: ImageBatch, labels: int) -> Bool[Tensor, "batch labels"]:
 def labelled(batch: ImageBatch) -> Padded:
     """The labels of a batch that has some."""
     if batch.labels is None:
-        raise ValueError("a batch needs labels to learn or to be judged by, and this one has only pictures")
+        raise ValueError("a batch needs labels, and this one has only pictures")
     return batch.labels

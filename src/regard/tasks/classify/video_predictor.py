@@ -12,7 +12,7 @@ from regard.data.axis import Axis, Text
 from regard.data.image.types import ImageExample
 from regard.inference.forward_predictor import Glance, Shown
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.tasks.classify.synthetic import Moving
+from regard.tasks.classify.synthetic import SyntheticClip
 from regard.viewer.record.image_axis import shown
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"
@@ -37,11 +37,11 @@ class Watcher(Classifier):
 
     def pointed(self, example: ImageExample) -> bool:
         """Whether it is known which frames show what happens."""
-        return isinstance(example.picture, Moving)
+        return isinstance(example.picture, SyntheticClip)
 
     def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """Whether the frame that is looked at most shows the motion, where that is known."""
-        if not isinstance(example.picture, Moving):
+        if not isinstance(example.picture, SyntheticClip):
             return 0, 0
         return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
 

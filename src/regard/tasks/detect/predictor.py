@@ -157,7 +157,7 @@ def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
 def things(batch: ImageBatch) -> ObjectBatch:
     """What is on the pictures of a batch of which that is known."""
     if batch.labels is None or batch.boxes is None:
-        raise ValueError("a batch needs labels and boxes to learn or to be judged by, and this one has only pictures")
+        raise ValueError("a batch needs labels and boxes, and this one has only pictures")
     return ObjectBatch(batch.labels.data.masked_fill(~batch.labels.keep, 0), batch.boxes, batch.labels.keep)
 
 

@@ -17,8 +17,8 @@ from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.types import Figures
-from regard.tasks.vqa.data import Inquiry, typed
-from regard.tasks.vqa.synthetic import Drawn
+from regard.tasks.vqa.data import PictureQuestion, parse_input
+from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 
@@ -32,9 +32,9 @@ LISTED = 5
 class Answerer(Seeing):
     """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
 
-    def record(self, text: str, number: int = 1) -> Inquiry:
+    def record(self, text: str, number: int = 1) -> PictureQuestion:
         """What an input is: the path of a picture, a tab, and a question."""
-        found: Inquiry = self.task.prepare(typed(text, number))
+        found: PictureQuestion = self.task.prepare(parse_input(text, number))
         return found
 
     def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
@@ -85,7 +85,7 @@ class Answerer(Seeing):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        drawn = [each.picture if isinstance(each.picture, Drawn) else None for each in examples]
+        drawn = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
         output = self.asked(batch, weights=any(drawn))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
@@ -134,7 +134,7 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     return found
 
 
-def hit(drawn: Drawn | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+def hit(drawn: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
     """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
     region = None if drawn is None else drawn.region
     if region is None:

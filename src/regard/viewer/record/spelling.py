@@ -11,8 +11,8 @@ from regard.data.image.codec import ImageTextCodec
 from regard.data.image.types import ImageExample
 from regard.data.special_tokens import BOS, NAMES
 from regard.data.text.codec import Example, TextCodec
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.offsets import SILENT, Span, real, spans
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.offsets import SILENT, Span, real, spans
 from regard.viewer.record.image_axis import shown
 from regard.viewer.record.language import guess
 
