@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.api import check_settings
 from regard.cli._search_options import PART, apart
-from regard.cli.train import read, sensible
+from regard.cli.train import read
 from regard.config import Search
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "search.md").read_text(encoding="utf-8")
@@ -25,4 +26,4 @@ def test_the_settings_of_a_command_make_sense(command):
     assert command[0] == "regard"
     assert command[1] in ("predict", "evaluate")
     _, given = apart(None, [each for each in command if each.startswith(f"--{PART}")], command[1])
-    sensible("translate", [read("translate", None, [f"--{each}" for each in given])])
+    check_settings("translate", [read("translate", None, [f"--{each}" for each in given])])

@@ -280,14 +280,15 @@ def warm(base: Path) -> None:
     """Import what is imported late, by what every command does first."""
     for name in IMPORTED:
         import_module(name)
-    from regard.cli.train import prepared, read
+    from regard.api import build_experiment
+    from regard.cli.train import read
     from regard.training.loop import train
 
     for task in registry.names("tasks"):
         config = read(task, None, [*SMALL, "--train.max_steps=1"])
         import_module(config.__class__.__mro__[1].__module__)
     config = read("reverse", None, [*SMALL, "--train.max_steps=1"])
-    train(prepared("reverse", config)[0], base / "warm", quiet=True)
+    train(build_experiment("reverse", config)[0], base / "warm", quiet=True)
 
 
 def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dict[str, object]]:
