@@ -7,7 +7,7 @@ import pytest
 
 import regard
 from regard import tasks
-from regard.api import read_run_settings, read_settings
+from regard.api import read_config, read_run_config
 from regard.config import Model, Train
 from regard.errors import ConfigError, DataError, RefusedError
 from regard.tasks import experiment
@@ -47,17 +47,17 @@ def test_what_is_not_named_has_the_task_s_default(run):
 )
 def test_settings_come_as_tables_sections_or_a_config(settings, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("regard.api.train_settings", lambda task, config, out, quiet: seen.append((task, config, out)) or {})
+    monkeypatch.setattr("regard.api.train_config", lambda task, config, out, quiet: seen.append((task, config, out)) or {})
     regard.train("reverse", out=str(tmp_path), **settings)
-    assert seen == [("reverse", read_settings("reverse", overrides=["train.max_steps=7", "model.attention=dot"]), tmp_path)]
+    assert seen == [("reverse", read_config("reverse", overrides=["train.max_steps=7", "model.attention=dot"]), tmp_path)]
 
 
 def test_a_toml_file_comes_before_what_is_named(tmp_path):
     (tmp_path / "c.toml").write_text('task = "reverse"\n[train]\nmax_steps = 9\nseed = 3\n')
-    config = read_settings("reverse", tmp_path / "c.toml", {"train": {"max_steps": 7}})
+    config = read_config("reverse", tmp_path / "c.toml", {"train": {"max_steps": 7}})
     assert (config.train.max_steps, config.train.seed) == (7, 3)
     with pytest.raises(ConfigError, match=r"c\.toml is for the task 'reverse', not for 'translate'"):
-        read_settings("translate", tmp_path / "c.toml")
+        read_config("translate", tmp_path / "c.toml")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_without_a_task_the_run_is_resumed(run, capsys):
     resumed = regard.train(out=run.directory, train={"max_steps": 6})
     assert resumed.metrics["ended"] == "all 6 steps are done"
     assert f"resuming {run.directory} at step" in capsys.readouterr().err
-    assert read_run_settings(run.directory)[1].train.max_steps == 6
+    assert read_run_config(run.directory)[1].train.max_steps == 6
 
 
 def test_what_may_not_change_is_refused_before_data_is_read(run, monkeypatch):
@@ -113,7 +113,7 @@ def test_none_in_a_run_is_not_the_task_s_default_when_it_is_resumed(tmp_path):
     config = tasks.find("classify").Config(model=type(tasks.find("classify").Config().model)(depth=None))
     (tmp_path / "config.toml").write_text(f'task = "classify"\n{regard.config.write(config)}')
     (tmp_path / "manifest.json").write_text("{}")
-    assert read_run_settings(tmp_path) == ("classify", config)
+    assert read_run_config(tmp_path) == ("classify", config)
 
 
 def test_a_directory_without_a_run_cannot_be_resumed(tmp_path):
@@ -132,5 +132,5 @@ def test_a_run_that_another_begins_with_names_the_file_with_its_settings(run, tm
     text = r"model\.hidden_size is 8 there and 16 here\. Begin with its settings: regard train reverse .*config\.toml --train\.init_from="
     with pytest.raises(RefusedError, match=text):
         regard.train("reverse", **settings, out=tmp_path / "run")
-    config = read_settings("reverse", run.directory / "config.toml", {"train": {"init_from": str(run.directory)}})
+    config = read_config("reverse", run.directory / "config.toml", {"train": {"init_from": str(run.directory)}})
     assert experiment("reverse", config)[0].model is not None

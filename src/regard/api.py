@@ -68,15 +68,15 @@ def train(
     table = {name: named_settings(section, name) for name, section in sections.items() if section is not None}
     directory = Path(out)
     if task is not None:
-        settings = read_settings(task, *([] if config is None else [config]), table)
+        settings = read_config(task, *([] if config is None else [config]), table)
     elif config is None:
-        task, settings = read_run_settings(directory, table)
+        task, settings = read_run_config(directory, table)
     else:
         raise ConfigError('a config needs its task: regard.train("translate", config=..., out=...)')
-    return TrainedRun(directory, train_settings(task, settings, directory, quiet=quiet))
+    return TrainedRun(directory, train_config(task, settings, directory, quiet=quiet))
 
 
-def read_settings(
+def read_config(
     task: str, *sources: "PathLike | Mapping[str, Any] | TaskConfig", overrides: Sequence[str] = ()
 ) -> "TaskConfig":
     """The config of a task from TOML files, tables and dotted overrides over the task's defaults, later ones winning."""
@@ -87,9 +87,7 @@ def read_settings(
     return configuration.read(kind, *(_read_table(task, kind, source) for source in sources), overrides=overrides)
 
 
-def read_run_settings(
-    directory: Path, *tables: Mapping[str, Any], overrides: Sequence[str] = ()
-) -> "tuple[str, TaskConfig]":
+def read_run_config(directory: Path, *tables: Mapping[str, Any], overrides: Sequence[str] = ()) -> "tuple[str, TaskConfig]":
     """The task and the config of a run directory, with changes laid over it."""
     from regard import tasks
     from regard.training.run_directory import CONFIG, check_format
@@ -112,12 +110,12 @@ def read_run_settings(
     return task, configuration.read(kind, asdict(started), *tables, overrides=overrides)
 
 
-def train_settings(task: str, config: "TaskConfig", directory: Path, *, quiet: bool = False) -> dict[str, Any]:
+def train_config(task: str, config: "TaskConfig", directory: Path, *, quiet: bool = False) -> dict[str, Any]:
     """Check a config, read its data and train into a directory; returns the content of metrics.json."""
     from regard.training import loop
     from regard.training.run_directory import check_resumable
 
-    check_settings(task, [config])
+    check_configs(task, [config])
     check_resumable(directory, config, task)
     experiment, report = build_experiment(task, config, directory)
     notes = ([] if quiet else [f"{task}: {report}"]) + ([] if report.held_out is None else [str(report.held_out)])
@@ -126,7 +124,7 @@ def train_settings(task: str, config: "TaskConfig", directory: Path, *, quiet: b
     return loop.train(experiment, directory, quiet=quiet)
 
 
-def check_settings(task: str, configs: "Sequence[TaskConfig]") -> None:
+def check_configs(task: str, configs: "Sequence[TaskConfig]") -> None:
     """Raise for settings that have no effect or contradict each other, and for models that cannot be built."""
     from regard import tasks
     from regard.tasks._validate import buildable, heeded, searchable, trainable

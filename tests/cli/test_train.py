@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.train import settings, split, summary
+from regard.cli.train import settings, split_config, summarise
 from regard.errors import ConfigError
 
 from .conftest import SMALL, regard
@@ -49,17 +49,17 @@ def test_without_a_task_the_run_is_resumed_with_its_own_settings(tmp_path, optio
 
 
 def test_the_arguments_of_a_command_line_are_told_from_its_settings():
-    assert split("reverse", Path("c.toml"), ["--a=1"]) == ("reverse", Path("c.toml"), ["--a=1"])
-    assert split("reverse", Path("--a"), ["1"]) == ("reverse", None, ["--a", "1"])
-    assert split("--a", Path("1"), []) == (None, None, ["--a", "1"])
-    assert split(None, None, []) == (None, None, [])
+    assert split_config("reverse", Path("c.toml"), ["--a=1"]) == ("reverse", Path("c.toml"), ["--a=1"])
+    assert split_config("reverse", Path("--a"), ["1"]) == ("reverse", None, ["--a", "1"])
+    assert split_config("--a", Path("1"), []) == (None, None, ["--a", "1"])
+    assert split_config(None, None, []) == (None, None, [])
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["translate"], "train needs a directory for what it learns: --out DIR"),
-        ([], "train needs a task and a directory, regard train TASK --out DIR, or --out RUN to resume a run"),
+        (["translate"], "train needs a run directory: --out DIR"),
+        ([], "train needs a task and a run directory: regard train TASK --out DIR; --out RUN resumes a run"),
         (["--out", "x"], "x has no config.toml, so there is no run to resume: name the task to begin one"),
         (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
         (
@@ -166,7 +166,7 @@ def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_se
 def test_a_summary_of_figures_that_are_none_at_all_is_a_line():
     metrics = {"ended": "all 8 steps are done", "step": 8, "valid": {"loss": None}}
     line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.learning_rate or train.gradient_clip"
-    assert summary(Path("run"), metrics) == line
+    assert summarise(Path("run"), metrics) == line
 
 
 def test_settings_are_read_in_both_spellings():

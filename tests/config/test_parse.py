@@ -75,7 +75,7 @@ def test_a_setting_that_does_not_exist_names_the_nearest(override, hint):
 
 
 def test_a_choice_that_is_none_of_the_choices_is_refused():
-    with pytest.raises(ConfigError, match="^model.cell needs to be tanh, lstm or gru, got 'gated'"):
+    with pytest.raises(ConfigError, match=r"^model\.cell needs to be tanh, lstm or gru, got 'gated'"):
         config.read(Task, overrides=["model.cell=gated"])
 
 

@@ -226,7 +226,7 @@ class Trained:
     def judge(self, examples: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The same for what the codec has made of them."""
         prepared = [example.record for example in examples]
-        outputs, read = [""] * len(examples), self.codec.short(prepared)
+        outputs, read = [""] * len(examples), self.codec.select_fitting(prepared)
         likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
         asked = [examples[index] for index in read]
@@ -262,12 +262,12 @@ class Trained:
 
     def knows(self, text: str) -> bool:
         """Whether there is anything in a source that the model has seen; without it, its answer would be a guess."""
-        found: bool = self.codec.knows(self.task.prepare(Record(text, None, "input:1")))
+        found: bool = self.codec.is_known(self.task.prepare(Record(text, None, "input:1")))
         return found
 
     def reads(self, text: str) -> bool:
         """Whether a source is not longer than what the model reads, and it knows something in it."""
-        found: bool = self.codec.reads(self.task.prepare(Record(text, None, "input:1")))
+        found: bool = self.codec.fits(self.task.prepare(Record(text, None, "input:1")))
         return found
 
     def text_codec(self, wanted: str) -> TextCodec:
@@ -330,7 +330,7 @@ class Trained:
                 with torch.no_grad():
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
-                    memory = self.model.encode(moved) if weights else encode(self.model, moved, *how)
+                    memory = encode(self.model, moved, *how)
                 return [*self.search(memory, lengths, beams, best=best, weights=weights, asked=asked)]
         except UndistributedError as error:
             if len(lengths) == 1:

@@ -52,9 +52,9 @@ def test_pictures_that_are_missing_are_listed_with_their_lines(codec, tmp_path):
 def test_a_file_that_is_no_picture_is_named(codec, tmp_path):
     (tmp_path / "no.png").write_text("text")
     with pytest.raises(DataError, match=r"no\.png is no PNG, JPEG or WebP picture"):
-        codec.reads(Record(str(tmp_path / "no.png"), None, "input:1"))
+        codec.fits(Record(str(tmp_path / "no.png"), None, "input:1"))
     with pytest.raises(DataError, match=r"gone\.png"):
-        codec.knows(Record(str(tmp_path / "gone.png"), None, "input:1"))
+        codec.is_known(Record(str(tmp_path / "gone.png"), None, "input:1"))
 
 
 def test_a_map_has_a_place_for_each_square_of_the_picture_as_it_is_read(codec):
@@ -62,7 +62,7 @@ def test_a_map_has_a_place_for_each_square_of_the_picture_as_it_is_read(codec):
     assert codec.read_image(example).shape[2] == 16
     assert codec.grid(example) == (1, 2)
     assert codec.pieces(example) == ["1,1", "1,2"]
-    assert codec.alone(example).data.shape == (1, 3, 8, 16)
+    assert codec.collate([example]).data.shape == (1, 3, 8, 16)
 
 
 def test_channels_are_measured(codec):

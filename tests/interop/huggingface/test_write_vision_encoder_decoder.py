@@ -100,7 +100,7 @@ def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
     picture = torch.randint(0, 256, (3, 8, 12)).byte()
     with torch.no_grad():
         found = model(pixel_values=seen(picture[None]), decoder_input_ids=target).logits
-        ours = trained.model(trained.codec.alone(ImageExample(picture)), target).output
+        ours = trained.model(trained.codec.collate([ImageExample(picture)]), target).output
     assert_close(found, ours, atol=1e-5, rtol=0)
 
 

@@ -165,7 +165,7 @@ def test_a_table_is_read_from_its_own_folder_by_the_columns_that_are_named(table
         tasks.experiment("caption", config(data))
     data = dataclasses.replace(data, valid=str(named), augment="affine+light", channels=1)
     experiment, report = tasks.experiment("caption", config(data))
-    assert report.kept == 6
+    assert report.encoded == 6
     assert not experiment.extra_files
     loss = experiment.loss(experiment.model, experiment.train.batch(0), Progress(0, 2))
     loss.total.backward()

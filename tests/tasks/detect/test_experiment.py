@@ -45,7 +45,7 @@ def row(*labels, image="a.png"):
 
 def test_without_data_it_draws_scenes_and_leaves_some_to_begin_with():
     made, report = tasks.experiment("detect", config("data.language=chinese"))
-    assert (report.kept, len(made.valid)) == (18, 2)
+    assert (report.encoded, len(made.valid)) == (18, 2)
     assert set(made.codec.labels) <= {"圆", "正方形", "三角形", "五角星", "菱形", "十字", "圆环", "心形"}
     assert {"samples/1.png", "samples/objects.jsonl"} <= made.extra_files.keys()
     first = json.loads(made.extra_files["samples/objects.jsonl"].decode().splitlines()[0])

@@ -29,7 +29,7 @@ def test_every_task_has_the_face_of_one(name):
 @pytest.mark.parametrize("name", TEXT)
 def test_every_task_trains_on_what_it_draws_itself(name):
     experiment, report = tasks.experiment(name, small(name))
-    assert report.kept == report.read > 0
+    assert report.encoded == report.read > 0
     loss = experiment.loss(experiment.model, experiment.train.batch(0), Progress(0, 2))
     loss.total.backward()
     assert all(parameter.grad is not None for parameter in experiment.model.parameters())
@@ -92,7 +92,7 @@ def test_files_are_read_by_the_columns_that_are_named(tmp_path):
     path.write_text("".join(f"{n}\tword{n} here\tda Wort{n}\n" for n in range(30)), encoding="utf-8")
     config = small("translate", train=str(path), valid=str(path), source="2", target="3")
     experiment, report = tasks.experiment("translate", config)
-    assert report.kept == 30
+    assert report.encoded == 30
     assert experiment.valid[0].record == Record("word0 here", "da Wort0", f"{path}:1")
 
 

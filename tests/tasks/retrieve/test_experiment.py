@@ -84,7 +84,7 @@ def test_everything_learns(table, reranking, reader):
     data = dataclasses.replace(DATA, train=str(table), valid=str(table), augment="affine+light", channels=1)
     model = dataclasses.replace(MODEL, reranking_layers=reranking, text_encoder=reader)
     experiment, report = tasks.experiment("retrieve", config(data, model, words=0.5))
-    assert report.kept == 5
+    assert report.encoded == 5
     assert not experiment.extra_files
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))

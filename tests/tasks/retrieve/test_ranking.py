@@ -36,7 +36,7 @@ def test_vectors_come_in_the_order_of_what_was_asked(model):
 def test_pairs_fit_as_they_do_alone_whatever_is_looked_at_beside_them(model):
     pairs = [(4, 0), (0, 2), (4, 1), (2, 0), (0, 0)]
     with torch.no_grad():
-        alone = [model.paired(CODEC.alone(PICTURES[picture]), pad([TEXTS[text]])).scores for picture, text in pairs]
+        alone = [model.paired(CODEC.collate([PICTURES[picture]]), pad([TEXTS[text]])).scores for picture, text in pairs]
     assert_close(score_pairs(model, PICTURES, TEXTS, pairs, batches), torch.cat(alone), rtol=1e-4, atol=1e-5)
 
 

@@ -38,7 +38,7 @@ def test_questions_become_tokens_and_answers_numbers(records, codec):
     assert [len(example.question) for example in examples] == [5, 5, 5]  # what is it ? and the end
     assert all(example.question[-1] == EOS for example in examples)
     assert examples[1].question[0] == examples[2].question[0]
-    assert (report.read, report.kept, report.unknown) == (3, 3, 0)
+    assert (report.read, report.encoded, report.unknown) == (3, 3, 0)
     assert codec.encode(records[0]) == examples[0]
 
 
@@ -59,20 +59,20 @@ def test_case_counts_only_where_it_is_asked_for(records, codec):
 
 def test_a_long_question_is_cut_or_dropped(records, codec):
     long = PictureQuestion(records[0].picture, "is it red red red red?")
-    cut, dropped = codec.encode_all([long, records[1]]), codec.encode_all([long, records[1]], over_long="drop")
+    cut, dropped = codec.encode_all([long, records[1]], "truncate"), codec.encode_all([long, records[1]], over_long="drop")
     assert (len(cut.examples[0].question), cut.report.cut_sources) == (6, 1)
     assert (len(dropped.examples), dropped.report.dropped) == (1, 1)
-    assert codec.short([long, records[1]]) == [1]
-    assert codec.knows(long)
-    assert not codec.reads(long)
-    assert codec.reads(records[1])
+    assert codec.select_fitting([long, records[1]]) == [1]
+    assert codec.is_known(long)
+    assert not codec.fits(long)
+    assert codec.fits(records[1])
     assert codec.max_source_length == 6
 
 
 def test_a_question_of_unknown_words_is_not_known(records, codec):
-    assert not codec.knows(PictureQuestion(records[0].picture, "xyzzy plugh"))
+    assert not codec.is_known(PictureQuestion(records[0].picture, "xyzzy plugh"))
     with pytest.raises(DataError, match=r"gone\.png"):
-        codec.knows(PictureQuestion(Record("gone.png", None, "input:1"), "is it red?"))
+        codec.is_known(PictureQuestion(Record("gone.png", None, "input:1"), "is it red?"))
 
 
 def test_words_say_what_of_the_question_they_cover(records, codec):
@@ -113,7 +113,7 @@ def test_it_is_saved_and_loaded(records, codec, tmp_path):
     assert again.saved() == codec.saved()
     assert (again.answers, again.lowercase, again.max_question_length, again.over_long) == (codec.answers, True, 6, "drop")
     assert again.encode_all(records).examples == codec.encode_all(records).examples
-    assert again.fitted(VqaData(max_question_length=9, over_long="truncate")).max_question_length == 9
+    assert again.adapt(VqaData(max_question_length=9, over_long="truncate")).max_question_length == 9
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):
 def test_a_picture_is_in_one_batch_with_all_of_its_questions():
     drawn = [SyntheticQuestion(each, 16) for each in draw(120, each=6)[0]]
     codec = QuestionCodec.fit([each.record for each in drawn], VqaData(height=16, width=16), 8)
-    examples = codec.encode_all([each.record for each in drawn], drawn).examples
+    examples = codec.encode_all([each.record for each in drawn], renderers=drawn).examples
     batches = codec.train_loader(codec.cache_images(examples), 4 * 16 * 16, 0, None)
     scenes = {each.same for each in drawn}
     assert batches.steps_per_epoch() == -(-len(scenes) // 4)

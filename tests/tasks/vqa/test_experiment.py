@@ -106,7 +106,7 @@ def test_a_training_may_begin_with_another_run(run):
 
 def test_a_table_of_ones_own_is_read_from_its_folder(table):
     experiment, report = tasks.experiment("vqa", config(files(table, augment="flip", channels=1)))
-    assert (report.kept, experiment.codec.answers, experiment.extra_files) == (6, ("a thing", "yes"), {})
+    assert (report.encoded, experiment.codec.answers, experiment.extra_files) == (6, ("a thing", "yes"), {})
     assert experiment.train.steps_per_epoch() == 1
     assert "looks" not in experiment.evaluate(experiment.model.eval())
     experiment.train.close()

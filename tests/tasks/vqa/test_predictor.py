@@ -8,7 +8,7 @@ import regard
 from regard import tasks
 from regard.config import Train
 from regard.data.axis import Image, Text
-from regard.data.image.synthetic.questions import Asked, Question
+from regard.data.image.synthetic.questions import Question, SceneQuestion
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
 from regard.models.readout import Answer
@@ -121,9 +121,10 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
     corner = Scene((Thing("star", "red", 20, 20, 16), Thing("ring", "red", 200, 200, 16)))
     asked = [("where is the star?", first, (0,)), ("where is the ring?", other, (1,)), ("is there a cross?", other, ())]
     drawn = [
-        SyntheticQuestion(Asked(corner, "where", Question(*both), Question(*both), things), 32) for *both, things in asked
+        SyntheticQuestion(SceneQuestion(corner, "where", Question(*both), Question(*both), things), 32)
+        for *both, things in asked
     ]
-    examples = seeing.codec.encode_all([each.record for each in drawn], drawn).examples
+    examples = seeing.codec.encode_all([each.record for each in drawn], renderers=drawn).examples
     figures = seeing.judge(examples)
     assert (round(figures["accuracy"].value, 2), figures["looks"].value) == (33.33, 50.0)
     chances = seeing.model.logits.detach().log_softmax(-1)
@@ -149,7 +150,7 @@ def test_the_last_look_at_the_picture_is_the_mean_of_its_heads():
 def test_a_look_hits_the_box_of_a_thing_that_decides():
     scene = Scene((Thing("star", "red", 20, 20, 16),))
     there, absent = (
-        SyntheticQuestion(Asked(scene, "exists", Question("a", "b"), Question("a", "b"), things), 32)
+        SyntheticQuestion(SceneQuestion(scene, "exists", Question("a", "b"), Question("a", "b"), things), 32)
         for things in ((0,), ())
     )
     on, off = torch.eye(16)[0], torch.eye(16)[15]

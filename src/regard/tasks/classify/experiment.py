@@ -73,7 +73,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     first, second = load_records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, weight_stride(config))
-    training, valid = (codec.encode_all(each.records, each.renderers) for each in (first, second))
+    training, valid = (codec.encode_all(each.records, renderers=each.renderers) for each in (first, second))
     codec.cache_images(valid.examples)  # unreadable files are errors before training
     figures = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * knows_regions(config)]
     return assemble(

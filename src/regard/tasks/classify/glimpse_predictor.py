@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import Glance, Shown
 from regard.tasks.classify.loss import average_probabilities
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.viewer.record.image_axis import shown
 
 GLIMPSES = "glimpses"
 SEED = 0
@@ -51,7 +51,7 @@ class Glimpser(Classifier):
         weights = output.weights[GLIMPSES][0]
         axes: dict[str, Axis] = {
             "glimpse": Text.of(steps(weights.shape[1])),
-            "picture": shown(self.codec.read_image(example), 1),
+            "picture": image_axis(self.codec.read_image(example), 1),
         }
         chances = self.likely(output.logits)[0]
         said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
@@ -20,7 +21,6 @@ from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
 from regard.tasks.classify.synthetic import SyntheticScene
 from regard.tasks.kinds.types import Figures
-from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 
 ALL = "all labels right, in per cent"
@@ -150,7 +150,7 @@ class Classifier(Seeing):
         """Each label over the picture, the likeliest first."""
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
-        picture = shown(self.codec.read_image(example), self.codec.stride)
+        picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
         looks = {
             name: Glance("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])

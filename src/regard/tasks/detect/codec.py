@@ -11,10 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present, size
+from regard.data.image.reading import present, size
 from regard.data.image.types import ImageExample
+from regard.data.records import input_record, locate
 from regard.data.table import DataError
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, Box, normalise_boxes
@@ -46,7 +47,7 @@ class ObjectCodec(ImageCodec):
             raise DataError(f"detection needs pictures with objects, got {len(annotations):,} pictures with none")
         return cls(tuple(sorted(labels)), data.box_format, **usual(data, stride))
 
-    def fitted(self, data: DetectData) -> "ObjectCodec":
+    def adapt(self, data: DetectData) -> "ObjectCodec":
         """The codec for the box format of other data."""
         return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_format})
 
@@ -55,8 +56,13 @@ class ObjectCodec(ImageCodec):
         example: ImageExample = self.encode_all([annotations]).examples[0]
         return example
 
-    def encode_all(self, annotations: Iterable[Annotated], renderers: Sequence[SyntheticScene] | None = None) -> Corpus:
-        """Encode pictures, which are existing files or, with `renderers`, are rendered on access."""
+    def encode_all(
+        self,
+        annotations: Iterable[Annotated],
+        over_long: OverLong | None = None,
+        renderers: Sequence[SyntheticScene] | None = None,
+    ) -> Corpus:
+        """Encode pictures, which are existing files or, with `renderers`, are rendered on access; none is cut."""
         annotations = list(annotations)
         if renderers is None:
             present(each.record for each in annotations)
@@ -64,7 +70,7 @@ class ObjectCodec(ImageCodec):
             annotations, self.form, None if renderers is None else [(each.size, each.size) for each in renderers]
         )
         pictures: Sequence[Path | SyntheticScene] = (
-            [place(each.record) for each in annotations] if renderers is None else renderers
+            [locate(each.record) for each in annotations] if renderers is None else renderers
         )
         numbers = self._label_numbers(annotations)
         examples = [
@@ -93,17 +99,13 @@ class ObjectCodec(ImageCodec):
         pixels = edges.double().cpu().clamp(0, 1) * torch.tensor([width, height, width, height])
         return [(left, top, right, low) for left, top, right, low in (pixels * 10).round().div(10).tolist()]
 
-    def knows(self, annotations: Annotated) -> bool:  # type: ignore[override]
-        """Whether there is a picture; a file that is missing, or is none, is an error that names it."""
-        return super().knows(annotations.record)
+    def read(self, text: str, number: int = 1) -> Annotated:
+        """Record of the path of a picture."""
+        return Annotated(input_record(text, number))
 
-    def reads(self, annotations: Annotated) -> bool:  # type: ignore[override]
-        """As `knows`: a picture that is too large is resized."""
-        return self.knows(annotations)
-
-    def short(self, annotations: Sequence[Annotated]) -> list[int]:  # type: ignore[override]
-        """The indices of all: a picture that is too large is resized."""
-        return list(range(len(annotations)))
+    def is_known(self, record: Annotated) -> bool:
+        """True if there is a picture; a file that is missing or is none is an error that names it."""
+        return super().is_known(record.record)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

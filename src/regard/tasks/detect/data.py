@@ -15,9 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.image.cache import readable
-from regard.data.image.reading import place, size
+from regard.data.image.reading import size
 from regard.data.lines import bounds
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.table import AND, DataError, rows, text, value
 from regard.tasks.detect.config import DetectData
 
@@ -92,7 +92,7 @@ def normalise_boxes(
 def _picture_size(record: Record) -> tuple[int, int] | DataError:
     """Height and width of a picture in a file, or why it cannot be read."""
     try:
-        return size(place(record), record.where)
+        return size(locate(record), record.where)
     except DataError as error:
         return error
 

@@ -67,7 +67,7 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
         present(each.record for each in [*named.train, *named.valid])
     codec = begin.codec if begin else ObjectCodec.fit(named.known, config.data, config.model.stride)
     both = zip((named.train, named.valid), synthetic or (None, None), strict=True)
-    training, valid = (codec.encode_all(table, part) for table, part in both)
+    training, valid = (codec.encode_all(table, renderers=part) for table, part in both)
     check_query_count([*training.examples, *valid.examples], config.model.queries)
     cost = partial(compute_loss, SetLoss(), len(codec.labels), config.model.denoising_groups)
     files = write_samples(synthetic[1]) if synthetic else {}

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from regard.data.codec import Corpus, OverLong
 from regard.data.image.codec import ImageTextCodec, Renderer
-from regard.data.image.reading import place
 from regard.data.image.types import ImageExample
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.special_tokens import EOS, UNK
 
 
@@ -34,7 +33,7 @@ class PairCodec(ImageTextCodec):
         pictures, texts = dict[str, int](), dict[str, int]()
         examples = []
         for each in corpus.examples:
-            name = each.record.source if renderers is not None else str(place(each.record))
+            name = each.record.source if renderers is not None else str(locate(each.record))
             text = self.normalise_text(each.record)
             numbers = pictures.setdefault(name, len(pictures)), texts.setdefault(text, len(texts))
             examples.append(each._replace(labels=list(numbers)))

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from regard.data import table
 from regard.data.axis import Axis, Text
-from regard.data.image.reading import missing, place, size
+from regard.data.image.axis import image_axis
+from regard.data.image.reading import missing, size
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
@@ -27,7 +28,6 @@ from regard.tasks.retrieve.metrics import FIGURES as FIGURES
 from regard.tasks.retrieve.metrics import figures
 from regard.tasks.retrieve.model import Matching
 from regard.tasks.retrieve.ranking import Pair, encode_pictures, encode_texts, merge_rankings, score_pairs, select_nearest
-from regard.viewer.record.image_axis import shown
 from regard.viewer.record.spelling import Words
 
 SAMPLES = "samples/texts.tsv"
@@ -65,7 +65,7 @@ class Retriever(Seeing):
 
     def indexed(self, records: Sequence[Record], of: Kind) -> Index:
         """An index of pictures, whose paths are the records' sources, or of texts, which are."""
-        names = [record.source if of == "texts" else str(place(record)) for record in records]
+        names = [record.source if of == "texts" else str(locate(record)) for record in records]
         return Index(self.embed(records, of), names, of, fingerprint(self.model))
 
     def embed(self, records: Sequence[Record], of: Kind) -> Float[Tensor, "records space"]:
@@ -142,7 +142,7 @@ class Retriever(Seeing):
             some = [question for question, points in zip(questions, pointing, strict=True) if points]
             answers = iter(self.found(some, kind, best) if some else ())
             return [next(answers) if points else unscored() for points in pointing]
-        asked = Index(vectors, [record.source if kind == "texts" else str(place(record)) for record in records], kind)
+        asked = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
         again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
         rows = index.search(asked.vectors, max(best, again)).rows.tolist()
         entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
@@ -262,7 +262,7 @@ class Retriever(Seeing):
 
     def shown(self, example: ImageExample, output: Any) -> Shown:
         """Each word over the picture, and what the towers looked at."""
-        picture = shown(self.codec.read_image(example), self.codec.stride)
+        picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"text": Words(self.codec).answered(example.target or []), "picture": picture}
         axes[VECTOR] = Text.of([VECTOR])
         ways = {"picture": (VECTOR, "picture"), "text": (VECTOR, "text"), "reranking": ("text", "picture")}

@@ -14,15 +14,16 @@ from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present
+from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.records import locate
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
 from regard.data.text import tokenizers
 from regard.data.text.tokenizers import Piece, Tokenizer
 from regard.tasks.vqa.batch import SharedPictureLoader, group_by_picture
 from regard.tasks.vqa.config import VqaData
-from regard.tasks.vqa.data import PictureQuestion, distinct_pictures
+from regard.tasks.vqa.data import PictureQuestion, distinct_pictures, parse_input
 
 FORMAT = 1
 KIND = "pictures with questions"
@@ -66,7 +67,7 @@ class QuestionCodec(ImageCodec):
         limits = data.max_question_length, data.over_long
         return cls(question, tuple(answers), data.lowercase, *limits, **usual(data, stride))
 
-    def fitted(self, data: VqaData) -> "QuestionCodec":
+    def adapt(self, data: VqaData) -> "QuestionCodec":
         """The codec with the same vocabularies and the limits of these settings."""
         return replace(self, max_question_length=data.max_question_length, over_long=data.over_long)
 
@@ -83,15 +84,15 @@ class QuestionCodec(ImageCodec):
     def encode_all(
         self,
         records: Iterable[PictureQuestion],
+        over_long: OverLong | None = None,
         renderers: Sequence[Callable[[], Tensor]] | None = None,
-        over_long: OverLong = "truncate",
     ) -> Corpus:
         """Encode records whose pictures are existing files or, with `renderers`, are rendered on access."""
         records = list(records)
         if renderers is None:
             present(distinct_pictures(records))
         pictures: Sequence[Path | Callable[[], Tensor]] = (
-            [place(each.picture) for each in records] if renderers is None else renderers
+            [locate(each.picture) for each in records] if renderers is None else renderers
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
         self._check_answers(records, numbers)
@@ -99,7 +100,7 @@ class QuestionCodec(ImageCodec):
         cut = 0
         for record, picture, tokens in zip(records, pictures, self._tokens(records), strict=True):
             long = len(tokens) >= self.max_question_length
-            if long and over_long == "drop":
+            if long and (over_long or self.over_long) == "drop":
                 continue
             cut += long
             labels = None if record.target is None else [numbers[record.target.strip()]]
@@ -122,15 +123,19 @@ class QuestionCodec(ImageCodec):
         text = self.prepare(example.record.question)
         return [*self.question.pieces(text)[: self.max_question_length - 1], Piece(NAMES[EOS], len(text), len(text))]
 
-    def knows(self, record: Any) -> bool:
+    def read(self, text: str, number: int = 1) -> PictureQuestion:
+        """Question of an input, PATH TAB QUESTION."""
+        return parse_input(text, number)
+
+    def is_known(self, record: Any) -> bool:
         """True where the picture exists, and a token of the question is in the vocabulary."""
-        return super().knows(record.picture) and any(token != UNK for token in self._tokens([record])[0])
+        return super().is_known(record.picture) and any(token != UNK for token in self._tokens([record])[0])
 
-    def reads(self, record: Any) -> bool:
-        """As `knows`, for a question that fits the model."""
-        return self.knows(record) and bool(self.short([record]))
+    def fits(self, record: Any) -> bool:
+        """True if a record is known and its question is not cut."""
+        return self.is_known(record) and bool(self.select_fitting([record]))
 
-    def short(self, records: Sequence[Any]) -> list[int]:
+    def select_fitting(self, records: Sequence[Any]) -> list[int]:
         """Indices of the records whose question fits the model."""
         return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
 

@@ -14,7 +14,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data.codec import Report
 from regard.data.image.reading import present
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
@@ -71,8 +71,8 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
         present(distinct_pictures([*first, *second]))
     known = both.known if named else [*first, *second]  # synthetic data has few answers, all known
     codec = begin.codec if begin else QuestionCodec.fit(known, config.data, config.model.stride)
-    training = codec.encode_all(first, synthetic[0], config.data.over_long)
-    valid = codec.encode_all(second, synthetic[1])  # every record is evaluated
+    training = codec.encode_all(first, renderers=synthetic[0])
+    valid = codec.encode_all(second, "truncate", synthetic[1])  # every record is evaluated
     return assemble(
         name,
         config,
@@ -95,7 +95,7 @@ def picture_paths(questions: Sequence[PictureQuestion]) -> list[str]:
 def synthesise_samples(task: Task, config: VqaConfig) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
     """Synthetic questions of the task, rendered at the size that pictures are read, or smaller."""
     data = config.data
-    parts: Sequence[Sequence[Asked]] = task.synthesise(data.samples, seed=0)
+    parts: Sequence[Sequence[SceneQuestion]] = task.synthesise(data.samples, seed=0)
     size = min(data.height, data.width, config.SIDE)
     training, valid = ([SyntheticQuestion(each, size, data.language) for each in part] for part in parts)
     return training, valid

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
@@ -19,7 +20,6 @@ from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.types import Figures
 from regard.tasks.vqa.data import PictureQuestion, parse_input
 from regard.tasks.vqa.synthetic import SyntheticQuestion
-from regard.viewer.record.image_axis import shown
 from regard.viewer.trace import Choice
 
 LOOKS = "looks"
@@ -66,7 +66,7 @@ class Answerer(Seeing):
 
         A question that is too long to be read is not answered.
         """
-        read = set(self.codec.short([example.record for example in examples]))
+        read = set(self.codec.select_fitting([example.record for example in examples]))
         rows = [
             [*found[:2], found[2] * (index in read), *found[3:]]
             for indices, batch in self.batches(examples)
@@ -98,7 +98,7 @@ class Answerer(Seeing):
 
     def shown(self, example: ImageExample, output: Any) -> Shown:
         """Each look over the words of the question, and over the picture."""
-        picture, words = shown(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
+        picture, words = image_axis(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
         text, end = self.codec.prepare(example.record.question), len(words) - 1
         spans = tuple((piece.start, piece.end) if piece.start < piece.end else None for piece in words)
         chances = output.logits[0].float().log_softmax(-1).cpu()
@@ -118,12 +118,12 @@ class Answerer(Seeing):
 
     def knows(self, text: str) -> bool:
         """Whether there is a picture to read, and something in the question that the model has seen."""
-        found: bool = self.codec.knows(self.record(text))
+        found: bool = self.codec.is_known(self.record(text))
         return found
 
     def reads(self, text: str) -> bool:
         """The same, of a question that is not too long."""
-        found: bool = self.codec.reads(self.record(text))
+        found: bool = self.codec.fits(self.record(text))
         return found
 
 

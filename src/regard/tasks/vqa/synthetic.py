@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.data.image.synthetic.scene import Scene
 from regard.data.image.synthetic.words import Language
 from regard.data.records import Record
@@ -16,7 +16,7 @@ from regard.tasks.vqa.data import PictureQuestion
 class SyntheticQuestion:
     """Renders a scene at `size` pixels a side, with its question, answer and relevant region."""
 
-    sample: Asked
+    sample: SceneQuestion
     size: int = 64
     language: Language = "english"
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from regard.config import ImageDropout, Train
 from regard.data.image.synthetic import questions
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.tasks.vqa.config import VqaData, VqaModel
 from regard.tasks.vqa.data import PictureQuestion
 from regard.tasks.vqa.experiment import VqaConfig
@@ -39,6 +39,6 @@ def prepare(record: PictureQuestion) -> PictureQuestion:
     return record
 
 
-def synthesise(samples: int, seed: int) -> tuple[list[Asked], list[Asked]]:
+def synthesise(samples: int, seed: int) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
     """Up to eight synthetic questions about scenes of two objects."""
     return questions.draw(samples, seed, each=8, kinds=KINDS, shapes=SHAPES, most=2, radii=RADII)
