@@ -9,6 +9,7 @@ from regard import config as configuration
 from regard import registry, tasks
 from regard.attention import Concat, Entmax, Local, Relative
 from regard.config.parameters import assign_parameters, explain, list_parameters, list_stages
+from regard.config.section import named_settings
 from regard.errors import ConfigError
 from regard.models.attention_factory import build_attention, split_name
 
@@ -162,6 +163,13 @@ def test_each_stage_gets_its_own():
     assert (type(made.score), made.score.tanh, type(made.normalise), made.normalise.alpha) == (Concat, False, Entmax, 1.3)
     assert build_attention("sparsemax", 8, 8, parameters={"scale": 0.5}).score.scale == 0.5
     assert build_attention("memory_network", 8, 8, parameters={"hops": 2}).hops == 2
+
+
+def test_a_section_in_python_has_them_too():
+    section = configuration.Model(attention=configuration.AttentionPart("entmax", parameters={"alpha": 1.3}))
+    assert named_settings(section, "model") == {"attention": {"name": "entmax", "alpha": 1.3}}
+    with pytest.raises(ConfigError, match=r"no setting model\.attention\.beta; .*entmax has alpha and learn"):
+        build_attention("entmax", 8, 8, parameters={"beta": 1.3})
 
 
 def test_without_parameters_a_name_builds_what_it_did():

@@ -23,8 +23,6 @@ from regard.config.hints import unknown_setting
 from regard.config.settings import BOUNDS
 from regard.errors import ConfigError
 
-FIELD = "parameters"
-"""The field of a part of a config that holds them."""
 SIZES = {"query", "key", "value", "heads", "limit"}
 """Arguments of every stage that follow from the model."""
 OPTIONS = {*SIZES, "size", "score", "normalise", "scope", "dropout", "bias", "impl"}
@@ -142,10 +140,10 @@ def assign_parameters(name: str, parameters: Mapping[str, Any]) -> dict[str, dic
     stages = list_stages(name)
     assigned: dict[str, dict[str, Any]] = {stage: {} for stage in stages}
     for key, value in parameters.items():
-        if isinstance(value, Mapping):
-            assigned[key] |= value
-        else:
-            assigned[next(stage for stage, known in stages.items() if key in known)][key] = value
+        owners = [key] if isinstance(value, Mapping) else [stage for stage, known in stages.items() if key in known]
+        if len(owners) != 1 or owners[0] not in stages:
+            raise ConfigError(_unknown(f"model.attention.{key}", stages, ["model.attention.name", "model.attention.heads"]))
+        assigned[owners[0]] |= value if isinstance(value, Mapping) else {key: value}
     return assigned
 
 

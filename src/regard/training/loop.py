@@ -46,6 +46,8 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         loop.log = loop.judge.log = stack.enter_context(log)
         loop.display = loop.judge.display = stack.enter_context(open_display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
+        if step:
+            loop.display.say(f"resuming {run.path} at step {step}")
         if experiment.data_report and loop.counters.step == log.lines == 0:
             log.write({"step": 0, "data": dict(experiment.data_report)})
         if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.cuda_graphs:
