@@ -146,7 +146,7 @@ class FusedLoop(torch.autograd.Function):
         kept = run_forward(given, weight, readout, bias, keys, values, first, cell, keep, scale)
         ctx.save_for_backward(*kept, weight, readout, keys, values, keep)
         ctx.scale, ctx.kinds = scale, (bias.dtype, cell.dtype)
-        return kept.went, kept.found, kept.cells[-1].clone()
+        return kept.inputs, kept.outputs, kept.cells[-1].clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable

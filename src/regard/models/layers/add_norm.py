@@ -141,7 +141,7 @@ class AddNorm(torch.autograd.Function):
         back = backward(went, told, of_found, of_added is not None, *arriving)
         return (
             back.data.view(shape),
-            None if back.found is None else back.found.view(shape),
+            None if back.sublayer is None else back.sublayer.view(shape),
             None if back.added is None else back.added.to(of_added),
             back.weight.to(weight.dtype),
             back.shift.to(weight.dtype) if shifted else None,

@@ -121,11 +121,11 @@ def run_fused_layer(
     """Run one such layer, which begins with `norm`; all kernels are our own."""
     early = load_kernels("tile").supports_pdl(data.device)
     found = attend_past(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
-    data = product(found, layer.own_output, around=data, early=early)
+    data = product(found, layer.own_output, residual=data, early=early)
     found = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
-    data = product(found, layer.cross_output, around=data, early=early)
+    data = product(found, layer.cross_output, residual=data, early=early)
     found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
-    return product(found, layer.outer, around=data, early=early)
+    return product(found, layer.outer, residual=data, early=early)
 
 
 def prepare(layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, seen: AttentionBuffers, place: Counter) -> None:
