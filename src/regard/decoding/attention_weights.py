@@ -1,13 +1,16 @@
-"""Attention weights of decoding: row by row, and the padding masks of their keys."""
+"""Attention weights of decoding: row by row or by teacher forcing, and the padding masks of their keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn import functional
 
 from regard.attention.types import Attended, Memory
+from regard.data.batch import pad, shifted
+from regard.decoding.max_length import find_tensor
+from regard.models.types import Decoder
 from regard.tree import Tree, leaves
 
 
@@ -25,29 +28,29 @@ def is_cross_attention(name: str) -> bool:
     return name.rpartition(".")[2] != "self"
 
 
-def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
-    """Name of the requested attention, or of the first cross-attention; in an ensemble, the mean of its members'."""
+def select_attention(weights: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
+    """Select the requested attention by its name, or the first cross-attention; in an ensemble, the mean of its members."""
     if name is None:
-        over = list(filter(is_cross_attention, seen))
+        over = list(filter(is_cross_attention, weights))
         name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
-    if name not in seen:
-        raise ValueError(f"no attention of this decoder is called {name!r}; there are {', '.join(seen) or 'none'}")
+    if name not in weights:
+        raise ValueError(f"no attention of this decoder is called {name!r}; there are {', '.join(weights) or 'none'}")
     return name
 
 
 def find_key_mask(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of the keys of a cross-attention; None: all are kept."""
-    found = find_memory(memory, name, keys)
-    return None if found is None else found.keep
+    source = find_memory(memory, name, keys)
+    return None if source is None else source.keep
 
 
 def find_memory(memory: Tree, name: str, keys: int) -> Memory | None:
     """Memory that a cross-attention reads: the one of its name where the tree has it, else the first with as many keys."""
     for named in leaves(memory, dict):
-        if isinstance(found := named.get(name), Memory):
-            return found
+        if isinstance(source := named.get(name), Memory):
+            return source
     return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
 
 
@@ -71,14 +74,45 @@ def collect_path_weights(
     }
 
 
+@torch.no_grad()
+def compute_target_weights(
+    decoder: Decoder, memory: Tree, targets: Sequence[Sequence[int]]
+) -> list[dict[str, Float[Tensor, "_ _ _"]]]:
+    """Attention weights of given targets by teacher forcing, one target for each source: those of a search for them.
+
+    The targets are as search returns them: without BOS, with EOS, and none is empty.
+    """
+    rows = pad([list(target) for target in targets]).to(find_tensor(memory).device)
+    attended = decoder(shifted(rows.data), memory, weights=True).attended
+    weights = {name: each.weights for name, each in attended.items() if each.weights is not None}
+    return [
+        {
+            name: _trim_keys(name, each[sentence, :, : len(target), : _count_keys(name, each, target)], memory, sentence)
+            for name, each in weights.items()
+        }
+        for sentence, target in enumerate(targets)
+    ]
+
+
+def _count_keys(name: str, weights: Tensor, target: Sequence[int]) -> int:
+    """Number of keys of an attention: those of the source, or the tokens of the target so far."""
+    return weights.shape[-1] if is_cross_attention(name) else len(target)
+
+
 def _trim_weights(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
     keys = rows[-1].shape[-1]
-    stacked = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1).cpu()
-    looked = find_memory(memory, name, keys) if is_cross_attention(name) else None
-    if looked is None or looked.keep is None:
-        return stacked
-    keep = looked.keep[sentence].cpu()
-    return stacked[..., : _extent(keep)] if looked.grid is None else stacked[..., keep]  # a map is padded on two sides
+    stacked = torch.stack([functional.pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1)
+    return _trim_keys(name, stacked, memory, sentence)
+
+
+def _trim_keys(name: str, weights: Tensor, memory: Tree, sentence: int) -> Tensor:
+    """Weights on the CPU, without the padding of a source."""
+    weights = weights.cpu()
+    source = find_memory(memory, name, weights.shape[-1]) if is_cross_attention(name) else None
+    if source is None or source.keep is None:
+        return weights
+    keep = source.keep[sentence].cpu()
+    return weights[..., : _extent(keep)] if source.grid is None else weights[..., keep]  # a map is padded on two sides
 
 
 def _extent(keep: Bool[Tensor, " keys"]) -> int:

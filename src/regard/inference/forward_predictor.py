@@ -144,7 +144,7 @@ class Seeing(ABC):
     def encoded(self, inputs: Sequence[str]) -> list[ImageExample]:
         """What the codec makes of inputs."""
         records = [self.record(text, number) for number, text in enumerate(inputs, 1)]
-        examples: list[ImageExample] = self.codec.encode_all(records).examples
+        examples: list[ImageExample] = self.codec.encode_all(records, "truncate").examples
         return examples
 
     def record(self, text: str, number: int = 1) -> Any:
@@ -174,12 +174,12 @@ class Seeing(ABC):
 
     def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The same for records that the task has prepared already."""
-        return self.judge(self.codec.encode_all(prepared).examples)
+        return self.judge(self.codec.encode_all(prepared, "truncate").examples)
 
     def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """The places of the records that `measure` cannot judge: to which the scores are not finite."""
         errors = dict[int, UndistributedError]()
-        for indices, batch in self.batches(self.codec.encode_all(prepared).examples):
+        for indices, batch in self.batches(self.codec.encode_all(prepared, "truncate").examples):
             finite = self.scores(self.asked(batch)).flatten(1).isfinite().all(1).tolist()
             errors |= {index: unscored() for index, whole in zip(indices, finite, strict=True) if not whole}
         return errors
@@ -192,7 +192,7 @@ class Seeing(ABC):
 
     def knows(self, text: str) -> bool:
         """Whether there is a picture to read."""
-        found: bool = self.codec.knows(self.record(text))
+        found: bool = self.codec.is_known(self.record(text))
         return found
 
     reads = knows

@@ -41,7 +41,7 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(family(config).codec(folder).fitted(config.data), {}, str(out))
+                return Start(family(config).codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
     found = opened(config.train.init_from, "cpu")
@@ -50,7 +50,7 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
             f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
         )
     same_tokens(found, config.data, config.train.init_from)
-    return Start(found.codec.fitted(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
+    return Start(found.codec.adapt(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
 
 
 def begun(out: Path) -> bool:

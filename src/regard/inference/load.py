@@ -92,7 +92,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         model = file.build(lambda: tasks.build(config, codec))
         tensors = file.read()
     restore(model, tensors, str(path / MODEL))
-    return kind.opened(name, config, codec, model.to(choose(device)), head)
+    return kind.build_predictor(name, config, codec, model.to(choose(device)), head)
 
 
 def read_directory(path: Path, sealed: bytes) -> Snapshot:

@@ -226,7 +226,7 @@ class Trained:
     def judge(self, examples: Sequence[Any], *, beam: int | None = None) -> Figures:
         """The same for what the codec has made of them."""
         prepared = [example.record for example in examples]
-        outputs, read = [""] * len(examples), self.codec.short(prepared)
+        outputs, read = [""] * len(examples), self.codec.select_fitting(prepared)
         likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
         asked = [examples[index] for index in read]
@@ -236,7 +236,7 @@ class Trained:
             outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        figures |= cast(Writing, family(self.config)).more(self, examples)
+        figures |= cast(Writing, family(self.config)).measure_model(self, examples)
         return figures if likely is None else figures | {"perplexity": likely}
 
     def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
@@ -262,12 +262,12 @@ class Trained:
 
     def knows(self, text: str) -> bool:
         """Whether there is anything in a source that the model has seen; without it, its answer would be a guess."""
-        found: bool = self.codec.knows(self.task.prepare(Record(text, None, "input:1")))
+        found: bool = self.codec.is_known(self.task.prepare(Record(text, None, "input:1")))
         return found
 
     def reads(self, text: str) -> bool:
         """Whether a source is not longer than what the model reads, and it knows something in it."""
-        found: bool = self.codec.reads(self.task.prepare(Record(text, None, "input:1")))
+        found: bool = self.codec.fits(self.task.prepare(Record(text, None, "input:1")))
         return found
 
     def text_codec(self, wanted: str) -> TextCodec:
@@ -330,7 +330,7 @@ class Trained:
                 with torch.no_grad():
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
-                    memory = self.model.encode(moved) if weights else encode(self.model, moved, *how)
+                    memory = encode(self.model, moved, *how)
                 return [*self.search(memory, lengths, beams, best=best, weights=weights, asked=asked)]
         except UndistributedError as error:
             if len(lengths) == 1:
@@ -376,9 +376,8 @@ class Trained:
         guard = None
         if settings.block_ngrams or any(map(any, asked or ())):
             where = next(self.model.parameters()).device
-            guard = guarded(
-                asked or [ConstraintSpec()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where
-            )
+            specs, block = asked or [ConstraintSpec()] * len(lengths), settings.block_ngrams
+            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
             lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)

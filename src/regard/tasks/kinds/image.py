@@ -1,4 +1,4 @@
-"""What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
+"""Experiments of image tasks that write no text: assembly and evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -71,7 +71,7 @@ class Judge:
         self.kept: Kept | None = None
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
-        seeing = family(self.config).opened(self.name, self.config, self.codec, model, Head())
+        seeing = family(self.config).build_predictor(self.name, self.config, self.codec, model, Head())
         assert isinstance(seeing, Seeing), "families that tell what they see open such models"
         self.kept = seeing.kept = self.kept or Kept(self.valid, seeing.loader(self.valid))
         figures = seeing.judge(self.valid)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import Glance, Seeing, Shown
 from regard.inference.prediction import Prediction
@@ -17,9 +18,8 @@ from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.types import Figures
-from regard.tasks.vqa.data import Inquiry, typed
-from regard.tasks.vqa.synthetic import Drawn
-from regard.viewer.record.image_axis import shown
+from regard.tasks.vqa.data import PictureQuestion, parse_input
+from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.viewer.trace import Choice
 
 LOOKS = "looks"
@@ -32,9 +32,9 @@ LISTED = 5
 class Answerer(Seeing):
     """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
 
-    def record(self, text: str, number: int = 1) -> Inquiry:
+    def record(self, text: str, number: int = 1) -> PictureQuestion:
         """What an input is: the path of a picture, a tab, and a question."""
-        found: Inquiry = self.task.prepare(typed(text, number))
+        found: PictureQuestion = self.task.prepare(parse_input(text, number))
         return found
 
     def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
@@ -66,7 +66,7 @@ class Answerer(Seeing):
 
         A question that is too long to be read is not answered.
         """
-        read = set(self.codec.short([example.record for example in examples]))
+        read = set(self.codec.select_fitting([example.record for example in examples]))
         rows = [
             [*found[:2], found[2] * (index in read), *found[3:]]
             for indices, batch in self.batches(examples)
@@ -85,7 +85,7 @@ class Answerer(Seeing):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        drawn = [each.picture if isinstance(each.picture, Drawn) else None for each in examples]
+        drawn = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
         output = self.asked(batch, weights=any(drawn))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
@@ -98,7 +98,7 @@ class Answerer(Seeing):
 
     def shown(self, example: ImageExample, output: Any) -> Shown:
         """Each look over the words of the question, and over the picture."""
-        picture, words = shown(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
+        picture, words = image_axis(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
         text, end = self.codec.prepare(example.record.question), len(words) - 1
         spans = tuple((piece.start, piece.end) if piece.start < piece.end else None for piece in words)
         chances = output.logits[0].float().log_softmax(-1).cpu()
@@ -118,12 +118,12 @@ class Answerer(Seeing):
 
     def knows(self, text: str) -> bool:
         """Whether there is a picture to read, and something in the question that the model has seen."""
-        found: bool = self.codec.knows(self.record(text))
+        found: bool = self.codec.is_known(self.record(text))
         return found
 
     def reads(self, text: str) -> bool:
         """The same, of a question that is not too long."""
-        found: bool = self.codec.reads(self.record(text))
+        found: bool = self.codec.fits(self.record(text))
         return found
 
 
@@ -134,7 +134,7 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     return found
 
 
-def hit(drawn: Drawn | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+def hit(drawn: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
     """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
     region = None if drawn is None else drawn.region
     if region is None:

@@ -96,7 +96,7 @@ def answer(
     trained: "Trained", encoded: Encoded, beams: int, wish: ConstraintSpec = ConstraintSpec()
 ) -> tuple[list[int], SearchTree | None]:
     """The tokens of the best answer, and the tree of the search where there is one."""
-    device, source = next(trained.model.parameters()).device, trained.codec.alone(encoded)
+    device, source = next(trained.model.parameters()).device, trained.codec.collate([encoded])
     with torch.no_grad():
         memory = trained.model.encode(source.to(device))
     tree = SearchTree() if beams > 1 else None
@@ -110,7 +110,7 @@ def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
     device = next(rec.model.parameters()).device
     target = torch.tensor([encoded.target], device=device)
     with rec, torch.no_grad():
-        step = rec.model(words.codec.alone(encoded).to(device), shifted(target))
+        step = rec.model(words.codec.collate([encoded]).to(device), shifted(target))
     return described(rec, words, encoded, choices(words, encoded.target, step.output[0]))
 
 
@@ -131,8 +131,8 @@ def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]
     found = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)
-        others = [(words.target.shown(place), value) for place, value in pairs if value > IMPOSSIBLE]
-        found.append(Choice(step, words.target.shown(token), float(logs[step, token]), tuple(others)))
+        others = [(words.label(place), value) for place, value in pairs if value > IMPOSSIBLE]
+        found.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
     return found
 
 
@@ -147,7 +147,7 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
     for step, level in enumerate(tree.levels):
         count = len(level.tokens)
         parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
-        tokens.append((*(words.target.shown(token) for token in level.tokens), *[""] * (width - count)))
+        tokens.append((*(words.label(token) for token in level.tokens), *[""] * (width - count)))
     name = next(
         (
             attention_map.name
@@ -156,12 +156,12 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         ),
         None,
     )
-    name = None if name is None or name not in tree.levels[0].looked else name
+    name = None if name is None or name not in tree.levels[0].weights else name
     weights = None
     if name is not None:
         keys = len(example.axes["source"])
         weights = np.zeros((*shape, keys), np.float16)
         for step, level in enumerate(tree.levels):
-            looked = level.looked[name].float().mean(1).cpu().numpy()[:, :keys]
+            looked = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
             weights[step, : len(level.parents)] = looked[level.parents]
     return Beams(parents, tuple(tokens), found, ended, tree.best, name, weights)

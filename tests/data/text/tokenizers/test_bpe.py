@@ -14,8 +14,8 @@ def test_frequent_pairs_become_one_token():
 
 
 def test_a_pair_that_is_rare_stays_apart():
-    assert [piece.text for piece in Bpe.train(["ab ab"], 300, least=3).pieces("ab")] == ["a", "b"]
-    assert [piece.text for piece in Bpe.train(["ab ab"], 300, least=1).pieces("ab")] == ["ab"]
+    assert [piece.text for piece in Bpe.train(["ab ab"], 300, min_frequency=3).pieces("ab")] == ["a", "b"]
+    assert [piece.text for piece in Bpe.train(["ab ab"], 300, min_frequency=1).pieces("ab")] == ["ab"]
 
 
 def test_the_size_is_the_most_there_is():

@@ -16,7 +16,7 @@ def test_spaces_are_characters():
 
 
 def test_rare_ones_are_unknown():
-    tokenizer = Characters.train(["aab"], 100, least=2)
+    tokenizer = Characters.train(["aab"], 100, min_frequency=2)
     assert tokenizer.encode("ab") == [4, UNK]
     assert tokenizer.decode([4, UNK]) == "a<unk>"
     assert tokenizer.shown([4, UNK]) == ["a", "<unk>"]

@@ -1,5 +1,5 @@
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.text import tokenizers
@@ -75,3 +75,37 @@ def test_it_is_not_trained():
 def test_padding_and_end_may_have_one_id_which_is_the_end():
     tokens = Pretrained((2, 2, 2, 2, 0, 1, 3))
     assert tokens.numbers == {2: EOS, 0: 4, 1: 5, 3: 6}
+
+
+def spaced():
+    pieces = ["<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "s", "<0xC3>", "<0xA9>"]
+    model = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=2, byte_fallback=True))
+    model.pre_tokenizer = pre_tokenizers.Metaspace()
+    model.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
+    model.add_special_tokens(pieces[:3])
+    return Pretrained((0, 1, 1, 2, *range(3, 9)), model)
+
+
+def test_what_a_token_writes_behind_another_is_what_the_decoder_joins(words):
+    assert spaced().continuations == (b"", b"", b"", b"", b" ", b" the", b" cat", b"s", b"\xc3", b"\xa9")
+    assert words.continuations[4:] == (b"", b" \xe2\x96\x81Tom", b" Jerry")
+    assert Pretrained(IDS).continuations[4:] == (b" 0", b" 4", b" 5")
+    model = Tokenizer(models.BPE({"Ġa": 0, "Ã": 1, "<pad>": 2, "</s>": 3}, []))
+    model.decoder = decoders.ByteLevel()
+    assert Pretrained((2, 3, 3, 2, 0, 1, 9), model).continuations == (b"", b"", b"", b"", b" a", b"\xc3", b"")
+
+
+def test_the_space_of_a_first_token_may_be_left_out(words):
+    assert spaced().drops_first_space
+    assert words.drops_first_space
+    model = Tokenizer(models.BPE({"Ġa": 0, "a": 1, "<pad>": 2, "</s>": 3}, []))
+    model.decoder = decoders.ByteLevel()
+    assert not Pretrained((2, 3, 3, 2, 0, 1), model).drops_first_space
+
+
+def test_a_target_has_no_template_and_the_normal_form_of_the_tokenizer(words):
+    assert words.encode_target("Jerry strange") == [6, UNK]
+    assert Pretrained(IDS).encode_target("4 5") == [5, 6]
+    words.model.normalizer = normalizers.Sequence([normalizers.Lowercase(), normalizers.Prepend("▁")])
+    assert words.normalise("Jerry SEES") == "jerry sees"
+    assert words.normalise(" Jerry") == "  jerry"

@@ -29,7 +29,7 @@ def test_the_sign_for_a_space_is_no_space():
 
 
 def test_rare_characters_are_written_as_bytes():
-    tokenizer = Unigram.train(["aaaa", "aab", "猫"], 300, least=2)
+    tokenizer = Unigram.train(["aaaa", "aab", "猫"], 300, min_frequency=2)
     assert len(tokenizer.encode("猫")) == 3
     assert len(tokenizer.encode("a")) == 1
     assert tokenizer.decode(tokenizer.encode("猫a")) == "猫a"

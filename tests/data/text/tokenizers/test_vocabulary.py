@@ -16,7 +16,7 @@ def test_frequent_tokens_come_first_and_equal_ones_by_their_text():
 
 
 def test_rare_tokens_are_left_out():
-    assert Vocabulary.count({"a": 3, "b": 2, "c": 1}, least=2).tokens == ("a", "b")
+    assert Vocabulary.count({"a": 3, "b": 2, "c": 1}, min_frequency=2).tokens == ("a", "b")
 
 
 def test_the_size_counts_the_special_ones():

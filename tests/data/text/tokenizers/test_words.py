@@ -28,7 +28,7 @@ def test_chinese_goes_by_its_characters():
 def test_numbers_follow_the_counts():
     tokenizer = Words.train(["b a", "b c", "b a"], 100)
     assert tokenizer.vocabulary.tokens == ("b", "a", "c")
-    assert Words.train(["b a", "b c", "b a"], 100, least=2).vocabulary.tokens == ("b", "a")
+    assert Words.train(["b a", "b c", "b a"], 100, min_frequency=2).vocabulary.tokens == ("b", "a")
     assert Words.train(["b a", "b c", "b a"], 5).vocabulary.tokens == ("b",)
 
 

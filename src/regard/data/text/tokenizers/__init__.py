@@ -27,14 +27,14 @@ PRETRAINED = "pretrained"
 """One more, which is not trained here: it comes with a model from elsewhere."""
 
 
-def train(kind: str, texts: Sequence[str], size: int, least: int = 1) -> Tokenizer:
-    """A tokenizer of one kind for these texts: at most `size` numbers, no word or character seen less than `least` times."""
+def train(kind: str, texts: Sequence[str], size: int, min_frequency: int = 1) -> Tokenizer:
+    """Train a tokenizer of one kind: at most `size` numbers, no word or character rarer than `min_frequency`."""
     if kind == PRETRAINED:
         raise ValueError(
             "pretrained tokens come with a model from elsewhere (`regard import`), and with train.init_from=RUN from its "
             f"run; to train tokens, name one of {', '.join(KINDS)}"
         )
-    trained: Tokenizer = _find(kind).train(texts, size, least)
+    trained: Tokenizer = _find(kind).train(texts, size, min_frequency)
     return trained
 
 

@@ -28,8 +28,8 @@ class Bpe(Exact):
     kind: ClassVar[str] = "bpe"
 
     @classmethod
-    def train(cls, texts: Sequence[str], size: int, least: int = 1) -> "Bpe":
-        """Merges learnt from the texts; a pair seen less than `least` times is left as it is."""
+    def train(cls, texts: Sequence[str], size: int, min_frequency: int = 1) -> "Bpe":
+        """Merges learnt from the texts; a pair seen less than `min_frequency` times is left as it is."""
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
         check_size(cls.kind, size)
@@ -37,7 +37,7 @@ class Bpe(Exact):
         model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         trainer = trainers.BpeTrainer(
             vocab_size=size - SPECIAL,
-            min_frequency=least,
+            min_frequency=min_frequency,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             special_tokens=[],
             show_progress=False,

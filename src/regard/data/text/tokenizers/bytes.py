@@ -20,7 +20,7 @@ class Bytes(Exact):
     kind: ClassVar[str] = "bytes"
 
     @classmethod
-    def train(cls, texts: Sequence[str], size: int = LEAST, least: int = 1) -> "Bytes":
+    def train(cls, texts: Sequence[str], size: int = LEAST, min_frequency: int = 1) -> "Bytes":
         """Nothing to learn: neither the texts nor the size matter."""
         return cls()
 

@@ -21,9 +21,9 @@ class Characters(Listed):
     kind: ClassVar[str] = "characters"
 
     @classmethod
-    def train(cls, texts: Sequence[str], size: int, least: int = 1) -> "Characters":
+    def train(cls, texts: Sequence[str], size: int, min_frequency: int = 1) -> "Characters":
         """The most frequent characters of the texts."""
-        return cls(Vocabulary.count(Counter(chain.from_iterable(map(clean, texts))), size, least))
+        return cls(Vocabulary.count(Counter(chain.from_iterable(map(clean, texts))), size, min_frequency))
 
     def tokens(self, text: str) -> list[str]:
         return list(clean(text))

@@ -1,5 +1,6 @@
 """The tokens of a model that came from elsewhere, with its own tokenizer or as numbers."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from regard.data.text.tokenizers.token_offsets import Piece, clean
 from regard.data.text.tokenizers.vocab_based import SILENT
 
 SPECIAL = (PAD, BOS, EOS, UNK)
+BYTE = re.compile("<0x([0-9A-F]{2})>")
+"""A byte of a character that has no token, in vocabularies with byte fallback."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,41 @@ class Pretrained:
     def table(self) -> tuple[bytes, ...]:
         """The bytes of every number; those of a special one are its name."""
         return (*(name.encode() for name in NAMES), *(self._spelling(each) for each in self.ids[len(NAMES) :]))
+
+    @cached_property
+    def continuations(self) -> tuple[bytes, ...]:
+        """The bytes that every number writes behind another token, as the tokenizer's decoder joins them.
+
+        A special token writes nothing, nor does an id that the tokenizer lacks.
+        """
+        if self.model is None:
+            return (*[b""] * len(NAMES), *(f" {each}".encode() for each in self.ids[len(NAMES) :]))
+        silent = {each for each, token in self.model.get_added_tokens_decoder().items() if token.special}
+        known = [number for number, each in enumerate(self.ids) if number >= len(NAMES) and each not in silent]
+        known = [number for number in known if self.model.id_to_token(self.ids[number]) is not None]
+        written = dict(zip(known, self._continue(known), strict=True))
+        return tuple(written.get(number, b"") for number in range(self.size))
+
+    @cached_property
+    def drops_first_space(self) -> bool:
+        """True if the space that a token begins with is left out where it begins a text."""
+        spaced = (number for number, each in enumerate(self.continuations) if len(each) > 1 and each.startswith(b" "))
+        first = next(spaced, None)
+        return first is not None and not self.decode([first]).startswith(" ")
+
+    def encode_target(self, text: str) -> list[int]:
+        """The numbers of a text as a decoder writes it: without what the template puts around a source."""
+        if self.model is None:
+            return self.encode(text)
+        return [self.numbers.get(each, UNK) for each in self.model.encode(clean(text), add_special_tokens=False).ids]
+
+    def normalise(self, text: str) -> str:
+        """A text as its tokens write it: in the normal form of the tokenizer, and with the spaces of the text itself."""
+        text = clean(text)
+        if self.model is None or self.model.normalizer is None:
+            return text
+        normal: str = self.model.normalizer.normalize_str(text).replace("▁", " ")
+        return normal if text.startswith(" ") else normal.removeprefix(" ")
 
     def encode(self, text: str) -> list[int]:
         return self.encode_all([text])[0]
@@ -116,6 +154,21 @@ class Pretrained:
         spelt: str = token.replace("▁", " ")
         return spelt.encode()
 
+    def _continue(self, numbers: Sequence[int]) -> list[bytes]:
+        """The bytes that these numbers write behind another token."""
+        if self._letters:
+            return [self.table[number] for number in numbers]
+        tokens = [self.model.id_to_token(self.ids[number]) for number in numbers]
+        anchor = next((self.ids[number] for number, token in zip(numbers, tokens, strict=True) if _is_plain(token)), None)
+        if anchor is None:
+            return [self.table[number] for number in numbers]
+        before: str = self.model.decode([anchor])
+        pairs = self.model.decode_batch([[anchor, self.ids[number]] for number in numbers])
+        return [
+            bytes([int(byte[1], 16)]) if (byte := BYTE.fullmatch(token)) else pair.removeprefix(before).encode()
+            for token, pair in zip(tokens, pairs, strict=True)
+        ]
+
     @cached_property
     def _letters(self) -> dict[str, int]:
         """The bytes that the letters of a token stand for, where it is spelt in bytes."""
@@ -123,6 +176,11 @@ class Pretrained:
             return {}
         others = [byte for byte in range(256) if byte not in PRINTABLE]
         return {chr(byte): byte for byte in PRINTABLE} | {chr(256 + place): byte for place, byte in enumerate(others)}
+
+
+def _is_plain(token: str) -> bool:
+    """Return True for a token of letters, with or without the mark of a space before it."""
+    return token.removeprefix("▁").isalnum()
 
 
 def read(path: Traversable) -> Any:

@@ -1,4 +1,4 @@
-"""What every tokenizer promises."""
+"""Protocol of a tokenizer."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from regard.data.text.tokenizers.token_offsets import Piece
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Text <-> token numbers. Beside these, each kind has the class methods `train(texts, size, least)` and `load`."""
+    """Text <-> token numbers. Each kind also has the class methods `train(texts, size, min_frequency)` and `load`."""
 
     kind: ClassVar[str]
 

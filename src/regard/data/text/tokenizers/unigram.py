@@ -39,14 +39,14 @@ class Unigram(Exact):
     kind: ClassVar[str] = "unigram"
 
     @classmethod
-    def train(cls, texts: Sequence[str], size: int, least: int = 1) -> "Unigram":
-        """Pieces learnt from the texts; characters seen less than `least` times, or past half of the room, are bytes."""
+    def train(cls, texts: Sequence[str], size: int, min_frequency: int = 1) -> "Unigram":
+        """Learn pieces from the texts; characters rarer than `min_frequency`, or past half of the room, are bytes."""
         from sentencepiece import SentencePieceTrainer
 
         check_size(cls.kind, size, LEAST + 2)  # a space, and something that is none
         written = io.BytesIO()
         SentencePieceTrainer.train(
-            sentence_iterator=iter(_segments(texts, size, least)),
+            sentence_iterator=iter(_segments(texts, size, min_frequency)),
             model_writer=written,
             model_type="unigram",
             vocab_size=size,
@@ -110,7 +110,7 @@ def _processor(data: bytes) -> Any:
     return SentencePieceProcessor(model_proto=data)
 
 
-def _segments(texts: Sequence[str], size: int, least: int) -> list[str]:
+def _segments(texts: Sequence[str], size: int, min_frequency: int) -> list[str]:
     """The texts cut at every character that is to be written as bytes: rare, past half of the room, or reserved.
 
     A space is never one of them: SentencePiece would write the bytes of BAR. So the last segment always has one.
@@ -118,7 +118,7 @@ def _segments(texts: Sequence[str], size: int, least: int) -> list[str]:
     counts = Counter(chain.from_iterable(map(clean, texts)))
     often = sorted(counts.keys() - RESERVED, key=lambda character: (-counts[character], character))
     room = max(1, (size - LEAST) // 2 - 1)
-    kept = [character for character in often[:room] if counts[character] >= least]
+    kept = [character for character in often[:room] if counts[character] >= min_frequency]
     cut = {ord(character): "\n" for character in counts.keys() - {" ", *kept}}
     parts = [part for text in texts for part in clean(text).translate(cut).split("\n") if part]
     letter = kept[0] if kept else "a"

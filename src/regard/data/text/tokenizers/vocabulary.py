@@ -19,16 +19,16 @@ class Vocabulary:
     tokens: tuple[str, ...]
 
     @classmethod
-    def count(cls, counts: Mapping[str, int], size: int | None = None, least: int = 1) -> "Vocabulary":
+    def count(cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1) -> "Vocabulary":
         """The most frequent tokens, equally frequent ones in the order of their code points.
 
-        A token seen less often than `least` is left out; `size` is the most there may be, the four special ones included.
+        A token rarer than `min_frequency` is left out; `size` is the maximum number, the four special ones included.
         """
         if size is not None and size <= len(NAMES):
             raise ValueError(
                 f"a vocabulary needs a size of at least {len(NAMES) + 1}, {len(NAMES)} of it special, got {size}"
             )
-        often = [token for token, number in counts.items() if number >= least]
+        often = [token for token, number in counts.items() if number >= min_frequency]
         often.sort(key=lambda token: (-counts[token], token))
         return cls(tuple(often[: None if size is None else size - len(NAMES)]))
 

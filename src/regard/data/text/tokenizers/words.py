@@ -31,11 +31,11 @@ class Words(Listed):
     kind: ClassVar[str] = "words"
 
     @classmethod
-    def train(cls, texts: Sequence[str], size: int, least: int = 1) -> "Words":
+    def train(cls, texts: Sequence[str], size: int, min_frequency: int = 1) -> "Words":
         """The most frequent words of the texts."""
         raw = cls(Vocabulary(()), pretokenize.tokenized(texts))
         counts = Counter(token for text in texts for token in raw.tokens(text))
-        return cls(Vocabulary.count(counts, size, least), raw.whole)
+        return cls(Vocabulary.count(counts, size, min_frequency), raw.whole)
 
     def tokens(self, text: str) -> list[str]:
         return clean(text).split() if self.whole else pretokenize.mark(clean(text))

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.viewer.record.language import guess
+from regard.data.text.language import guess
 
 
 @pytest.mark.parametrize(

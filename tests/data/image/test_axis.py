@@ -1,10 +1,10 @@
 import torch
 
-from regard.viewer.record.image_axis import shown
+from regard.data.image.axis import image_axis
 
 
 def test_a_grey_picture_is_shown_in_three_channels_and_filled_up_to_whole_places():
-    axis = shown(torch.zeros(1, 5, 9, dtype=torch.uint8), 4)
+    axis = image_axis(torch.zeros(1, 5, 9, dtype=torch.uint8), 4)
     assert axis.grid == (2, 3)
     assert axis.size == (8, 12)
     assert axis.pixels.shape == (8, 12, 3)
@@ -15,5 +15,5 @@ def test_a_grey_picture_is_shown_in_three_channels_and_filled_up_to_whole_places
 
 
 def test_places_for_the_whole_come_first():
-    axis = shown(torch.zeros(3, 4, 8, dtype=torch.uint8), 4, 1)
+    axis = image_axis(torch.zeros(3, 4, 8, dtype=torch.uint8), 4, 1)
     assert axis.labels == ["whole", "1,1", "1,2"]
