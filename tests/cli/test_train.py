@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.train import settings, summary
+from regard.cli.train import settings, split_config, summarise
 from regard.errors import ConfigError
 
 from .conftest import SMALL, regard
@@ -31,18 +31,42 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
         done = regard("train", "reverse", *SMALL, f"--train.max_steps={steps}", "--out", tmp_path / "run")
         assert done.returncode == 0, done.stderr
         assert f"all {steps} steps are done" in done.stdout
+    assert f"resuming {tmp_path / 'run'} at step 3" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--train.max_steps=5", "--train.max_steps 5"])
+def test_without_a_task_the_run_is_resumed_with_its_own_settings(tmp_path, option):
+    run = tmp_path / "run"
+    assert regard("train", "reverse", *SMALL, "--train.max_steps=3", "--out", run).returncode == 0
+    done = regard("train", *option.split(), "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert "all 5 steps are done" in done.stdout
+    assert f"resuming {run} at step 3" in done.stderr
+    refused = regard("train", "--out", run, "--model.hidden_size=64")
+    assert refused.returncode == 2
+    assert "was started with model.hidden_size = 32, and now it is 64" in refused.stderr
+    assert "records" not in refused.stderr
+
+
+def test_the_arguments_of_a_command_line_are_told_from_its_settings():
+    assert split_config("reverse", Path("c.toml"), ["--a=1"]) == ("reverse", Path("c.toml"), ["--a=1"])
+    assert split_config("reverse", Path("--a"), ["1"]) == ("reverse", None, ["--a", "1"])
+    assert split_config("--a", Path("1"), []) == (None, None, ["--a", "1"])
+    assert split_config(None, None, []) == (None, None, [])
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["translate"], "train needs a directory for what it learns: --out DIR"),
+        (["translate"], "train needs a run directory: --out DIR"),
+        ([], "train needs a task and a run directory: regard train TASK --out DIR; --out RUN resumes a run"),
+        (["--out", "x"], "x has no config.toml, so there is no run to resume: name the task to begin one"),
         (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
         (
             ["translate", "--train.learning_rat=1", "--out", "x"],
             "there is no setting train.learning_rat; did you mean train.learning_rate?",
         ),
-        (["translate", "--model.cell=gated", "--out", "x"], "model.cell: Input should be"),
+        (["translate", "--model.cell=gated", "--out", "x"], "model.cell needs to be tanh, lstm or gru, got 'gated'"),
         (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),
         (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
         (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),
@@ -51,7 +75,10 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
             ["reverse", "--train.schedule=noam", "--out", "x"],
             "train.schedule=noam needs train.warmup_steps of 1 or more, got 0",
         ),
-        (["reverse", "--train.scheduled_sampling_steps=5", "--out", "x"], "would change nothing: it needs self-decoding"),
+        (
+            ["reverse", "--train.scheduled_sampling_steps=5", "--out", "x"],
+            "would change nothing: it needs scheduled sampling",
+        ),
         (
             ["reverse", "--train.scheduled_sampling=linear", "--train.scheduled_sampling_max=1.5", "--out", "x"],
             "train.scheduled_sampling_max needs to be from 0 to 1, got 1.5",
@@ -139,7 +166,7 @@ def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_se
 def test_a_summary_of_figures_that_are_none_at_all_is_a_line():
     metrics = {"ended": "all 8 steps are done", "step": 8, "valid": {"loss": None}}
     line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.learning_rate or train.gradient_clip"
-    assert summary(Path("run"), metrics) == line
+    assert summarise(Path("run"), metrics) == line
 
 
 def test_settings_are_read_in_both_spellings():

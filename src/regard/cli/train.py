@@ -1,97 +1,68 @@
-"""Train a model into a directory: regard train."""
+"""Training of a model into a run directory: regard train."""
 
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from regard import api, registry
 from regard import config as configuration
-from regard import registry
 from regard.cli import Command, app
 from regard.config.hints import foreign_option
-from regard.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from regard.data.codec import Report
-    from regard.training.experiment import Experiment
+from regard.errors import ConfigError
 
 ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""For commands that take settings by their dotted path: they stand in the context's args."""
+"""For commands that take settings by their dotted path, which are in the args of the context."""
 
 
 @app.command(cls=Command, short_help="Train a model into a directory.", context_settings=ANY)
 def train(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
+    task: Annotated[str | None, typer.Argument(help="A name from `regard list tasks`.", metavar="[TASK]")] = None,
     config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run directory; one that is there is gone on with.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run directory; an existing one is resumed.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Train a model into a directory, or go on where an earlier run was stopped.
+    """Train a model into a run directory, or resume a stopped training.
 
     Any setting is an option by its dotted path: --data.train=FILE --model.attention=NAME --train.max_steps=N. `regard show
-    TASK` lists them all with their defaults. Without data the task trains on samples that it draws itself; with --data.train
-    alone, about one source in ten is held out to validate with.
+    TASK` lists them all with their defaults. Without data the task trains on synthetic samples; with --data.train alone,
+    about one source in ten is held out for validation. Without TASK the run in --out is resumed with its settings.
 
     \b
     Example:
         regard train translate --out run/
         regard train translate --data.train=train.tsv --data.valid=valid.tsv --model.attention=additive --out run/
+        regard train --out run/ --train.max_steps=1000
     """
-    path, options = _split(config, context.args)
-    settings = read(task, path, options)
+    name, path, options = split_config(task, config, context.args)
+    if name is None and out is None:
+        raise ConfigError(
+            "train needs a task and a run directory, regard train TASK --out DIR, or --out RUN to resume a run"
+        )
+    overrides = settings(options)  # mistakes are answered before torch is waited for
+    if name is not None:
+        chosen = read_config(name, path, options)
     if out is None:
-        raise ConfigError("train needs a directory for what it learns: --out DIR")
-    from regard.training.loop import train as run
-
-    sensible(task, [settings])
-    experiment, report = prepared(task, settings, out)
-    if not quiet:
-        typer.echo(f"{task}: {report}", err=True)
-    if report.held_out is not None:  # --quiet hides progress, and this is none
-        typer.echo(str(report.held_out), err=True)
-    typer.echo(summary(out, run(experiment, out, quiet=quiet)))
+        raise ConfigError("train needs a run directory: --out DIR")
+    if name is None:
+        name, chosen = api.read_run_config(out, overrides=overrides)
+    typer.echo(summarise(out, api.train_config(name, chosen, out, quiet=quiet)))
 
 
-def sensible(task: str, configs: list[Any]) -> None:
-    """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
-    from regard import tasks
-    from regard.tasks._validate import buildable, heeded, searchable, trainable
-
-    heeded(configs, tasks.find(task).Config())
-    for config in configs:
-        trainable(config)
-        searchable(config)
-        buildable(config)
+def split_config(task: str | None, config: Path | None, options: list[str]) -> tuple[str | None, Path | None, list[str]]:
+    """Task, TOML file and settings of a command line: a setting may stand in the place of either argument."""
+    tokens = [str(token) for token in (task, config) if token is not None] + options
+    leading = list(takewhile(lambda token: not token.startswith("--"), tokens[:2]))
+    file = Path(leading[1]) if len(leading) > 1 else None
+    return (leading[0] if leading else None), file, tokens[len(leading) :]
 
 
-def prepared(task: str, config: Any, out: Path | None = None) -> "tuple[Experiment, Report]":
-    """The experiment of a config; parts of it that do not go together are the user's to mend."""
-    from regard import tasks
-
-    try:
-        return tasks.experiment(task, config, out)
-    except (ConfigError, DataError):
-        raise
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _split(config: Path | None, arguments: list[str]) -> tuple[Path | None, list[str]]:
-    """A first setting without a TOML file lands in the place of the file."""
-    if config is not None and str(config).startswith("--"):
-        return None, [str(config), *arguments]
-    return config, arguments
-
-
-def read(task: str, path: Path | None, options: list[str]) -> Any:
+def read_config(task: str, path: Path | None, options: list[str]) -> Any:
     """The task's config from a file and dotted options."""
     registry.locate(task, "tasks")
-    overrides = settings(options)
-    from regard import tasks
-
-    sources = [] if path is None else [_without_task(task, path)]
-    return configuration.read(tasks.find(task).Config, *sources, overrides=overrides)
+    return api.read_config(task, *([] if path is None else [path]), overrides=settings(options))
 
 
 def settings(options: list[str]) -> list[str]:
@@ -112,17 +83,8 @@ def settings(options: list[str]) -> list[str]:
     return overrides
 
 
-def _without_task(task: str, path: Path) -> dict[str, Any]:
-    """A config file may name its task, and then it must be this one."""
-    table = configuration.parse(path)
-    named = table.pop("task", task)
-    if named != task:
-        raise ConfigError(f"{path} is for the task {configuration.quoted(named)}, not for {task!r}")
-    return table
-
-
-def summary(out: Path, metrics: dict[str, Any]) -> str:
-    """One line on what a training came to. A figure that is not finite is null in the metrics: the training diverged."""
+def summarise(out: Path, metrics: dict[str, Any]) -> str:
+    """One line about a finished training. A metric that is not finite is null in the metrics: the training diverged."""
     valid = metrics.get("valid") or {}
     texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
     figures = " · ".join(f"{name} {text}" for name, text in texts.items())

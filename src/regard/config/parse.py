@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
+from regard.config.docs import describe_values
 from regard.config.hints import meant_settings, unknown_setting
 from regard.config.settings import BOUNDS, MAX_INTEGER
 from regard.errors import ConfigError
@@ -115,8 +116,9 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
         found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}: {shortened(first['msg'])}, got {quoted(first['input'])}") from error
+        path = [str(part) for part in first["loc"]]
+        where = shortened(".".join(path)) or "a config"
+        raise ConfigError(f"{where} needs to be {describe_values(kind, path)}, got {quoted(first['input'])}") from error
     bounded(found)
     return found
 

@@ -6,6 +6,8 @@ The sentence below a field is what `regard show TASK` says of that setting (`doc
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from regard.config.section import Section
+
 BOUNDS = {
     **dict.fromkeys(
         ("layers", "decoder_layers", "text_layers", "question_layers", "depth", "reranking_layers", "hops"), 256
@@ -25,7 +27,7 @@ MAX_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Section):
     """Tables of records, and how their texts become tokens."""
 
     columns: ClassVar[tuple[str, str]] = ("source", "target")
@@ -82,7 +84,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class AttentionPart:
+class AttentionPart(Section):
     """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none."""
 
     name: str = "additive"
@@ -93,7 +95,7 @@ class AttentionPart:
 
 
 @dataclass(frozen=True)
-class OutputPart:
+class OutputPart(Section):
     """The output layer of the decoder, by one name: projection, attention, mixture."""
 
     name: str = "projection"
@@ -106,7 +108,7 @@ class OutputPart:
 
 
 @dataclass(frozen=True)
-class EncoderDecoder:
+class EncoderDecoder(Section):
     """An encoder of any modality, and a decoder that writes tokens. What is None follows from the rest."""
 
     encoder: str = "recurrent"
@@ -180,7 +182,7 @@ class Model(EncoderDecoder):
 
 
 @dataclass(frozen=True)
-class Dropout:
+class Dropout(Section):
     """Dropout rates while training."""
 
     embedding: float = 0.1
@@ -194,7 +196,7 @@ class Dropout:
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(Section):
     """Optimisation, losses, evaluation and checkpoints of one training run."""
 
     max_steps: int = 2000
@@ -303,7 +305,7 @@ class Train:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Section):
     """Decoding: how an output is searched for."""
 
     beam: int = 1
