@@ -21,6 +21,6 @@ print(report)
 with tempfile.TemporaryDirectory() as directory:
     print(train(experiment, directory, quiet=True)["valid"])
     model = regard.load(directory)
-[answer] = model.predict(["Tom chases Jerry"], beam=5, align=True)[0]
+answer = model.predict("Tom chases Jerry", beam=5, align=True)
 print(answer.text)
 print(heat(answer.weights, answer.target, answer.source))

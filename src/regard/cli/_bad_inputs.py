@@ -10,8 +10,7 @@ import typer
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 TOLD = 10
 """How many are told one by one; the last word says how many there were."""
@@ -56,7 +55,7 @@ class Unread:
         )
 
 
-def unread(model: "Trained | Seeing", text: str | None, file: str | None) -> Unread | None:
+def unread(model: "Predictor", text: str | None, file: str | None) -> Unread | None:
     """Who takes note of the inputs of a file, or of standard input, that have no answer; a single one has none."""
     from regard.data.image.preprocess import ImageCodec
 

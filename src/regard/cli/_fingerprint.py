@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"
@@ -38,7 +37,11 @@ def source(path: str | None) -> Source:
 
 
 def work(
-    directory: Path, model: "Trained | Seeing", given: Source, files: Mapping[str, str | None], **settings: Any
+    directory: Path,
+    model: "Predictor",
+    given: Source,
+    files: Mapping[str, str | None],
+    **settings: Any,
 ) -> dict[str, str | None]:
     """Digests of the input, of the model, and of all settings with their files."""
     named = {name: source(path).digest or path for name, path in files.items()}
@@ -50,7 +53,7 @@ def work(
     }
 
 
-def digest_model(directory: Path, model: "Trained | Seeing") -> str | None:
+def digest_model(directory: Path, model: "Predictor") -> str | None:
     """The digest of the weights that were loaded and of the files beside them; of an exported model, that of its graphs.
 
     A training may publish other weights into the directory at any time, so what its manifest says of them by now counts for

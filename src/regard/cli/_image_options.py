@@ -10,18 +10,17 @@ from regard.config import quoted
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
 """Options of predict that say how a text is looked for."""
 
 
-def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
+def sees(model: "Predictor", options: Mapping[str, Any], settings: Sequence[str]) -> None:
     """Raise where a model that writes nothing is told how to write."""
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.forward_predictor import ForwardPredictor
 
-    if not isinstance(model, Seeing):
+    if not isinstance(model, ForwardPredictor):
         return
     given = [f"--{name}" for name in WRITING if options.get(name)]
     given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
@@ -29,7 +28,7 @@ def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequen
         raise ConfigError(f"{given[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
 
 
-def asks(model: "Trained | Seeing", question: str | None) -> None:
+def asks(model: "Predictor", question: str | None) -> None:
     """Raise where a model is asked a question that takes none."""
     from regard.tasks.vqa.predictor import Answerer
 

@@ -12,8 +12,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 PART = "search."
 NEEDED = "--search.NAME=VALUE, such as --search.beam=5 (`regard show TASK` lists them)"
@@ -38,7 +37,7 @@ def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[st
     return (inputs[0] if inputs else None), settings(options)
 
 
-def search_by(model: "Trained | Seeing", given: Sequence[str], beam: int | None = None) -> None:
+def search_by(model: "Predictor", given: Sequence[str], beam: int | None = None) -> None:
     """Let a model search by other settings than it was trained with."""
     from regard.tasks._validate import heeded, searchable
 

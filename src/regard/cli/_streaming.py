@@ -14,7 +14,7 @@ from regard.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from regard.cli._stdin_stream import Stream
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 STREAM, LISTEN = "--stream", "--listen"
 WHOLE: dict[str, tuple[Any, ...]] = {
@@ -63,14 +63,14 @@ def _asked(options: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]) -> 
 
 
 def streamed(
-    model: "Trained", asked: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, missed: Unread | None = None
+    model: "SequencePredictor", asked: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, missed: Unread | None = None
 ) -> Strange:
     """Write the answers, one after the other, each as it is decided; `missed` takes note of what cannot be read."""
     model.stream("")  # refused, if so, before anything is read
     strange = list[int]()
     for number, (text, wish) in enumerate(asked, 1):
         try:
-            if text.strip() and model.reads(text):
+            if text.strip() and model.fits(text):
                 _write(stream, _wished(model, text, wish))
             elif text.strip():
                 strange.append(number)
@@ -83,7 +83,7 @@ def streamed(
     return Strange(len(strange), strange[0] if strange else 0)
 
 
-def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Strange:
+def listened(model: "SequencePredictor", stream: Any, missed: Unread | None = None) -> Strange:
     """Answer standard input, each line while it still arrives.
 
     Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come. `missed`
@@ -105,7 +105,7 @@ def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Str
                 raise
             known = False
             missed.note(number, "".join([*heard, *line]), error)
-        if text.strip() and not (known and model.reads("".join([*heard, *line]))):
+        if text.strip() and not (known and model.fits("".join([*heard, *line]))):
             strange.append(number)
         _write(stream, ["\n"])
     return Strange(len(strange), strange[0] if strange else 0)
@@ -118,7 +118,7 @@ def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
         yield piece
 
 
-def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
+def _recognised(model: "SequencePredictor", line: Iterator[str]) -> tuple[str, bool]:
     """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
     from regard.data.special_tokens import UNK
     from regard.decoding.streaming.source import encode_stable_tokens
@@ -128,10 +128,10 @@ def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
         text += piece
         if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):
             return text, True
-    return text, bool(text.strip()) and model.knows(text)
+    return text, bool(text.strip()) and model.is_known(text)
 
 
-def _wished(model: "Trained", text: str, wish: "ConstraintSpec") -> Iterator[str]:
+def _wished(model: "SequencePredictor", text: str, wish: "ConstraintSpec") -> Iterator[str]:
     """The pieces of an answer; one that cannot be had as it is wished is the user's to mend."""
     try:
         yield from model.stream(text, prefix=wish.prefix, include=wish.include, exclude=wish.exclude)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import SoftAlignment
     from regard.data.table import Record
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.metrics.text import Measurement
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
@@ -67,9 +67,9 @@ def align(
     from regard.alignment.heads import align_pairs
     from regard.alignment.pharaoh import read_gold
     from regard.alignment.soft import compute_soft_alignments
-    from regard.inference.load import load
+    from regard.inference.load import load_sequence_predictor
 
-    model = load(directory, device)
+    model = load_sequence_predictor(directory, device)
     model.text_codec("regard align")
     records = _records(model, context.args)
     pairs = compute_soft_alignments(model, records, tokens=letters)
@@ -81,7 +81,15 @@ def align(
     ways: dict[str, Any] = {"threshold": threshold, "by": merge}
     found = align_pairs(pairs, used, **ways)
     if reverse is not None:
-        found = _joined(found, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
+        found = _joined(
+            found,
+            load_sequence_predictor(reverse, device),
+            records,
+            pairs,
+            symmetrise or "grow-diag",
+            tokens=letters,
+            **ways,
+        )
     _write(found, out, printed=right is None)
     if right is not None:
         _show(score.measure(found, right, names), tried, directory, as_json)
@@ -124,7 +132,7 @@ def _overruled(given: dict[str, object]) -> None:
         )
 
 
-def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
+def _records(model: "SequencePredictor", arguments: list[str]) -> "list[Record]":
     from regard.data.table import read
 
     given = dict(each.split("=", 1) for each in settings(arguments))
@@ -137,7 +145,7 @@ def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
     return list(read(test, given.get("data.source", data.source), given.get("data.target", data.target)))
 
 
-def _head(model: "Trained", attention: str | None, number: int | None, shift: bool | None) -> "Head":
+def _head(model: "SequencePredictor", attention: str | None, number: int | None, shift: bool | None) -> "Head":
     """The head that is asked for; what is not said of it is as chosen before."""
     usual = model.head
     if attention is not None or number is not None:
@@ -156,7 +164,12 @@ def _tried(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]", by
 
 
 def _joined(
-    found: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[SoftAlignment]", how: str, **ways: Any
+    found: "list[Links]",
+    other: "SequencePredictor",
+    records: "list[Record]",
+    pairs: "list[SoftAlignment]",
+    how: str,
+    **ways: Any,
 ) -> "list[Links]":
     """The links of both directions as one."""
     from regard.alignment.symmetrise import reverse_links, symmetrise
@@ -164,7 +177,7 @@ def _joined(
     return [symmetrise(*both, how) for both in zip(found, reverse_links(other, records, pairs, **ways), strict=True)]
 
 
-def _single(model: "Trained", letters: bool) -> bool:
+def _single(model: "SequencePredictor", letters: bool) -> bool:
     """Whether some of what is aligned are single tokens: their accuracy then says more than an error rate."""
     from regard.alignment.words import aligns_tokens
 

@@ -84,17 +84,16 @@ def compare_one() -> None:
 def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train one, and measure it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import plain
-    from regard.inference.load import opened
-    from regard.tasks.kinds.types import family
+    from regard.inference.load import load
     from regard.training.loop import train as run
 
     experiment, _ = prepared(task, config, directory)
     ended = run(experiment, directory)
-    model, data = opened(directory, config.train.device), config.data
-    valid = plain(model.judge(experiment.valid, beam=beam))
+    model, data = load(directory, config.train.device), config.data
+    valid = plain(model.evaluate_examples(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        figures["test"] = plain(model.evaluate(family(config).read(data, data.test), beam=beam))
+        figures["test"] = plain(model.evaluate(data.test, beam=beam, **{name: getattr(data, name) for name in data.columns}))
     pace = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,

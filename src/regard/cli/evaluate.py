@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
-    from regard.metrics.text import Bucket
-    from regard.tasks import Figures
+    from regard.inference.predictor import Predictor
+    from regard.metrics.text import Bucket, Metrics
 
 
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
@@ -49,10 +47,10 @@ def evaluate(
     """
     options = settings(context.args)
     given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    from regard.inference.load import opened
+    from regard.inference.load import load
     from regard.tasks.kinds.types import family
 
-    model = opened(directory, device)
+    model = load(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
     if unknown := given.keys() - {"data.test", *columns}:
@@ -81,16 +79,16 @@ def evaluate(
     if errors:
         places = sorted(errors)
         for place in places[:TOLD]:
-            typer.echo(f"regard: {_where(records[place])}: {errors[place]}", err=True)
+            typer.echo(f"regard: {records[place].where}: {errors[place]}", err=True)
         raise DataError(
-            f"{_where(records[places[0]])} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
+            f"{records[places[0]].where} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
             "are not finite. The figures are those of all others"
         )
 
 
 def measure(
-    model: "Trained | Seeing", records: "Sequence[Any]", beam: int | None = None
-) -> "tuple[Figures, dict[int, UndistributedError]]":
+    model: "Predictor", records: "Sequence[Any]", beam: int | None = None
+) -> "tuple[Metrics, dict[int, UndistributedError]]":
     """The figures of the records whose scores are finite, and the errors of the others, by their places.
 
     Which these are is looked for only where the figures of all are not finite, or where they end in an error.
@@ -99,7 +97,7 @@ def measure(
     from regard.metrics.text import Measurement
 
     try:
-        figures = model.measure(records, beam=beam)
+        figures = model.evaluate_records(records, beam=beam)
         if all(math.isfinite(found.value) for found in figures.values() if isinstance(found, Measurement)):
             return figures, {}
         reason = None
@@ -107,20 +105,14 @@ def measure(
         if isinstance(error, DataError) and not isinstance(error, UndistributedError):
             raise
         reason = error
-    errors = model.unscored(records, beam=beam)
+    errors = model.find_unscored(records, beam=beam)
     if len(errors) == len(records):
         raise next(iter(errors.values()))
     if errors:
-        figures = model.measure([record for place, record in enumerate(records) if place not in errors], beam=beam)
+        figures = model.evaluate_records([record for place, record in enumerate(records) if place not in errors], beam=beam)
     elif reason is not None:
         raise reason
     return figures, errors
-
-
-def _where(record: Any) -> str:
-    """The file and line of a record, which of a picture may have more beside it."""
-    place: str = (getattr(record, "record", None) or getattr(record, "picture", None) or record).where
-    return place
 
 
 def _held_out(data: Any, directory: Path) -> str:
@@ -131,7 +123,7 @@ def _held_out(data: Any, directory: Path) -> str:
     return f". What the run came to on the lines of {data.train} that were held out is in {figures}"
 
 
-def told(figures: "Figures") -> str:
+def told(figures: "Metrics") -> str:
     """A score with its interval on each line; scores by length below their name."""
     from rich.cells import cell_len  # labels may be of wide letters
 
@@ -146,7 +138,7 @@ def told(figures: "Figures") -> str:
     return "\n".join(lines)
 
 
-def plain(figures: "Figures") -> dict[str, Any]:
+def plain(figures: "Metrics") -> dict[str, Any]:
     """The same as a table."""
     return {
         name: [each._asdict() for each in found] if isinstance(found, list) else found._asdict()

@@ -13,8 +13,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
     from regard.tasks.retrieve.index import Kind
     from regard.tasks.retrieve.predictor import Retriever
 
@@ -48,10 +47,10 @@ def index(
     if of not in ("auto", "pictures", "texts"):
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _writable(out)
-    from regard.inference.load import opened
+    from regard.inference.load import load
     from regard.tasks.retrieve.predictor import Retriever
 
-    model = opened(directory, device)
+    model = load(directory, device)
     if not isinstance(model, Retriever):
         raise ConfigError(f"an index is for models of retrieve, and {directory} is a run of {model.name}")
     records, twice = _once(file, column)
@@ -63,7 +62,7 @@ def index(
     typer.echo(f"{out}: {len(made):,} {kind}{again} ({out.stat().st_size:,} bytes)")
 
 
-def searches(model: "Trained | Seeing", index: Path | None) -> None:
+def searches(model: "Predictor", index: Path | None) -> None:
     """Let a model of `retrieve` search an index; for every other there is none."""
     if index is None:
         return

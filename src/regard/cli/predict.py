@@ -25,8 +25,7 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 TRACED = 32
 """How many inputs a trace shows at most: more than anybody looks through, and few enough to open at once."""
@@ -106,7 +105,7 @@ def predict(
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
     """
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.interop.engine import opened, traceable
 
     text, settings = apart(text, context.args, "predict")
@@ -131,7 +130,7 @@ def predict(
     window = 1 if typed else READ if out is None else WINDOW
     missed = unread(model, text, file)
     asking, inputs = Asking(model, beam, nbest, align, unknown, as_json, missed), _noting(asked, noted)
-    if piecewise is not None and not isinstance(model, Seeing):
+    if piecewise is not None and isinstance(model, SequencePredictor):
         output = StandardOutput()
         strange = listened(model, output, missed) if piecewise == LISTEN else streamed(model, asked, output, missed)
     elif out is None:
@@ -162,31 +161,31 @@ def _writable(path: Path) -> None:
     io.check_target(path)
 
 
-def _watched(model: "Trained | Seeing") -> None:
+def _watched(model: "Predictor") -> None:
     """Refuse a trace of an answer that is found in numbers which no trace shows, before anything is computed."""
-    from regard.inference.sequence_predictor import Trained
-    from regard.viewer.record.predicted import watched
+    from regard.inference.sequence_predictor import SequencePredictor
+    from regard.inference.sequence_trace import check_traceable
 
-    if isinstance(model, Trained):
-        watched(model.config.search)
+    if isinstance(model, SequencePredictor):
+        check_traceable(model.config.search)
 
 
-def _trace(model: "Trained | Seeing", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
+def _trace(model: "Predictor", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
     """Write the trace of what was asked, and say what it took."""
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.forward_predictor import ForwardPredictor
     from regard.viewer.io import save
 
-    asked = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
+    asked = [each for each in noted[:TRACED] if each[0].strip() and model.fits(each[0])]
     if not asked:
         raise DataError(
             "--trace has nothing to show: there is no input in which the model knows anything and that is not longer than "
             "what it reads"
         )
     texts = [text for text, _ in asked]
-    if isinstance(model, Seeing):
+    if isinstance(model, ForwardPredictor):
         found = model.trace(texts)
     else:
-        found = model.trace(texts, beam=beam, asked=[wish for _, wish in asked])
+        found = model.trace(texts, beam=beam, constraints=[wish for _, wish in asked])
     save(found, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
     typer.echo(" ".join((f"{path}: {len(asked)} traced{more}.", *found.notes)), err=True)

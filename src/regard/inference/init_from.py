@@ -3,7 +3,8 @@
 A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +12,8 @@ from torch import Tensor, nn
 
 from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
-from regard.inference.forward_predictor import Seeing
-from regard.inference.load import opened, read_directory
-from regard.inference.sequence_predictor import Trained
-from regard.tasks.kinds.types import TaskConfig, family
+from regard.inference.load import load, read_directory
+from regard.inference.predictor import Predictor
 from regard.training import checkpoint
 from regard.training.snapshot import retry_on_publish
 from regard.training.state_dict import restore, weights
@@ -33,18 +32,21 @@ class Start(NamedTuple):
             restore(model, self.tensors, self.origin)
 
 
-def start(config: TaskConfig, out: Path | None = None) -> Start | None:
-    """What train.init_from says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> Start | None:
+    """What train.init_from says to begin with; None where it says nothing.
+
+    `load_codec` reads the codec of a run of this family, and `out` is the directory that is trained into.
+    """
     if config.train.init_from is None:
         return None
     if out is not None and begun(out):
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(family(config).codec(folder).fitted(config.data), {}, str(out))
+                return Start(load_codec(folder).fitted(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
-    found = opened(config.train.init_from, "cpu")
+    found = load(config.train.init_from, "cpu")
     if found.config.FAMILY != config.FAMILY:
         raise RefusedError(
             f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
@@ -64,7 +66,7 @@ def begun(out: Path) -> bool:
     return False
 
 
-def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
+def same_tokens(found: Predictor, now: Any, origin: str) -> None:
     """Refuse settings that make a codec, and that the one taken over does not heed."""
     for name in found.codec.settings:
         old, new = getattr(found.config.data, name), getattr(now, name)

@@ -31,11 +31,11 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tasks.caption.metrics import LOOKS, pointing
 from regard.tasks.kinds.sequence import judged, measurable, risk
 from regard.tasks.kinds.tables import pictures, tables
-from regard.tasks.kinds.types import TaskConfig, Writes
+from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 SHOWN = 8
 """How many pictures of its own a training leaves to begin with."""
@@ -58,7 +58,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     """All that the training loop needs to know, and what became of the records."""
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    begin, data = start(config, out), config.data
+    begin, data = start(config, load_codec, out), config.data
     training, validation = records(task, config)
     codec = begin.codec if begin else fitted(training.records, config)
     examples, report = codec.encode_all(training.records, drawn=training.drawn)
@@ -157,18 +157,20 @@ def read(data: ImageTextData, path: str) -> list[Record]:
     return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
-def codec(directory: Traversable) -> ImageTextCodec:
+def load_codec(directory: Traversable) -> ImageTextCodec:
     """What a run has beside its weights."""
     return ImageTextCodec.load(directory)
 
 
-def opened(name: str, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head) -> "Trained":
-    """The model, ready to be asked."""
-    from regard.inference.sequence_predictor import Trained
+def build_predictor(
+    task: BoundTask, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head
+) -> "SequencePredictor":
+    """Predictor of a model."""
+    from regard.inference.sequence_predictor import SequencePredictor
 
-    return Trained(name, config, codec, model, head)
+    return SequencePredictor(task, config, codec, model, head)
 
 
-def more(trained: "Trained", examples: Sequence[object]) -> dict[str, Measurement]:
+def more(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
     """What is measured of a model beside what it writes: whether it looks at what it names, where pictures were drawn."""
     return pointing(trained, examples)

@@ -38,7 +38,7 @@ from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
 SHOWN = 8
@@ -69,7 +69,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     """All that the training loop needs to know, and what became of the records."""
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    begin, data = start(config, out), settled(config)
+    begin, data = start(config, load_codec, out), settled(config)
     first, second = records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, stride(config))
@@ -217,12 +217,12 @@ def read(data: ClassifyData, path: str) -> list[Record]:
     return records
 
 
-def codec(directory: Traversable) -> LabelCodec:
+def load_codec(directory: Traversable) -> LabelCodec:
     """What a run has beside its weights."""
     return LabelCodec.load(directory)
 
 
-def opened(name: str, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
-    """The model, ready to be asked."""
+def build_predictor(task: BoundTask, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
+    """Predictor of a model."""
     kind = Glimpser if config.model.glimpses else Watcher if config.data.clips else Classifier
-    return kind(name, config, codec, model)
+    return kind(task, config, codec, model)

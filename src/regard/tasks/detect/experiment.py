@@ -32,7 +32,7 @@ from regard.tasks.detect.predictor import Detector, things
 from regard.tasks.detect.synthetic import Drawn
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "map50", "map")
@@ -56,7 +56,7 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
     """All that the training loop needs to know, and what became of the pictures."""
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    begin, found = start(config, out), tables(config.data, read, "picture", seen)
+    begin, found = start(config, load_codec, out), tables(config.data, read, "picture", seen)
     drawn: list[list[Drawn]] | None = None
     if found is None:
         parts = task.draw(config.data.samples, seed=0)
@@ -144,11 +144,11 @@ def read(data: DetectData, path: str) -> list[Annotated]:
     return annotations.read(path, data)
 
 
-def codec(directory: Traversable) -> ObjectCodec:
+def load_codec(directory: Traversable) -> ObjectCodec:
     """What a run has beside its weights."""
     return ObjectCodec.load(directory)
 
 
-def opened(name: str, config: DetectConfig, codec: ObjectCodec, model: nn.Module, head: Head) -> Detector:
-    """The model, ready to be asked."""
-    return Detector(name, config, codec, model)
+def build_predictor(task: BoundTask, config: DetectConfig, codec: ObjectCodec, model: nn.Module, head: Head) -> Detector:
+    """Predictor of a model."""
+    return Detector(task, config, codec, model)

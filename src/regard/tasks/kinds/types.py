@@ -17,15 +17,11 @@ from torch import nn
 from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
 from regard.data.codec import Report
-from regard.metrics.text import Bucket, Measurement
+from regard.metrics.text import Measurement, Metrics
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
-
-Figures = dict[str, Measurement | list[Bucket]]
-"""What a task measures, by name: scores with their intervals, and scores by length."""
+    from regard.inference.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Writes(Task, Protocol):
 
     def finish(self, text: str) -> str: ...
 
-    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Figures: ...
+    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics: ...
 
 
 @runtime_checkable
@@ -76,18 +72,51 @@ class Family(Protocol):
 
     def read(self, data: Any, path: str) -> list[Any]: ...
 
-    def codec(self, directory: Traversable) -> Any: ...
+    def load_codec(self, directory: Traversable) -> Any: ...
 
-    def opened(self, name: str, config: Any, codec: Any, model: Any, head: Head) -> "Trained | Seeing": ...
+    def build_predictor(self, task: "BoundTask", config: Any, codec: Any, model: Any, head: Head) -> "Predictor": ...
 
 
 @runtime_checkable
 class Writing(Family, Protocol):
     """The face of a family whose models write text, and of which more may be measured than that."""
 
-    def more(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
+    def more(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
 
 
 def family(config: TaskConfig | type[TaskConfig]) -> Family:
     """The family of a config, or of a class of them."""
     return cast(Family, import_module(config.FAMILY))
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """Task with its name and its family, as predictors take it: `regard.inference.predictor.PredictorTask`."""
+
+    name: str
+    module: Any
+    family: Any
+
+    def prepare(self, record: Any) -> Any:
+        """Record in the form in which the model reads it."""
+        return self.module.prepare(record)
+
+    def read(self, data: Any, path: str) -> list[Any]:
+        """Records of a table, whose columns the settings `data` name."""
+        records: list[Any] = self.family.read(data, path)
+        return records
+
+    def finish(self, text: str) -> str:
+        """Answer as a person reads it, from the text that a model wrote."""
+        finished: str = self.module.finish(text)
+        return finished
+
+    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics:
+        """Metrics of finished answers."""
+        metrics: Metrics = self.module.measure(outputs, references, sources, config)
+        return metrics
+
+    def measure_examples(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
+        """Metrics of a model beside those of its answers."""
+        metrics: Mapping[str, Measurement] = self.family.more(predictor, examples)
+        return metrics

@@ -35,7 +35,7 @@ from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import build_encoder, initialise
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.tasks.retrieve.codec import PairCodec, pairs
 from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
 from regard.tasks.retrieve.loss import contrastive, reranking
@@ -65,7 +65,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     """All that the training loop needs to know, and what became of the records."""
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    begin, named = start(config, out), tables(config.data, read, "picture", pictures)
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", pictures)
     drawn = (None, None) if named else drawings(task, config.data)
     first, second = ([each.record for each in part or ()] for part in drawn)
     found = (named or Tables(first, second)).prepared(task.prepare)
@@ -204,11 +204,11 @@ def read(data: RetrieveData, path: str) -> list[Record]:
     return list(table.read(path, data.image, data.text, bounds=bounds(data)))
 
 
-def codec(directory: Traversable) -> PairCodec:
+def load_codec(directory: Traversable) -> PairCodec:
     """What a run has beside its weights."""
     return cast(PairCodec, PairCodec.load(directory))  # a codec loads its own kind
 
 
-def opened(name: str, config: RetrieveConfig, codec: PairCodec, model: Matching, head: Head) -> Retriever:
-    """The model, ready to be asked."""
-    return Retriever(name, config, codec, model)
+def build_predictor(task: BoundTask, config: RetrieveConfig, codec: PairCodec, model: Matching, head: Head) -> Retriever:
+    """Predictor of a model."""
+    return Retriever(task, config, codec, model)

@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.metrics.retrieval import CUTOFFS, compute_first_rank, compute_recall, count_ties
-from regard.metrics.text import Measurement, Rows
-from regard.tasks.kinds.types import Figures
+from regard.metrics.text import Measurement, Metrics, Rows
 
 WAYS = {"text": "pictures", "picture": "texts"}
 """What is looked for, and what is asked with."""
@@ -19,9 +18,9 @@ def figures(
     to_text: Float[Tensor, "pictures texts"],
     to_picture: Float[Tensor, "texts pictures"],
     right: Bool[Tensor, "pictures texts"],
-) -> Figures:
+) -> Metrics:
     """The mean of all recalls, then the recall at 1, 5 and 10 and the median rank of each way, from the scores of both."""
-    found: Figures = {}
+    found: Metrics = {}
     values, drawn = list[Rows](), list[Rows]()
     for (way, asked), (scores, good) in zip(WAYS.items(), ((to_text, right), (to_picture, right.mT)), strict=True):
         counts = count_ties(scores, good)

@@ -29,7 +29,7 @@ from regard.models.seq2seq import initialise
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.tasks.vqa import data as inquiry
 from regard.tasks.vqa.codec import AskedCodec
 from regard.tasks.vqa.config import VqaData, VqaModel
@@ -62,7 +62,7 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
     """All that the training loop needs to know, and what became of the records."""
     from regard.inference.init_from import start  # it opens runs, and their tasks
 
-    begin, named = start(config, out), tables(config.data, read, "picture", seen)
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", seen)
     drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config)
     first, second = ([each.record for each in part or ()] for part in drawn)
     found = (named or Tables(first, second)).prepared(task.prepare)
@@ -172,11 +172,11 @@ def read(data: VqaData, path: str) -> list[Inquiry]:
     return inquiry.read(data, path)
 
 
-def codec(directory: Traversable) -> AskedCodec:
+def load_codec(directory: Traversable) -> AskedCodec:
     """What a run has beside its weights."""
     return AskedCodec.load(directory)
 
 
-def opened(name: str, config: AskConfig, codec: AskedCodec, model: nn.Module, head: Head) -> Answerer:
-    """The model, ready to be asked."""
-    return Answerer(name, config, codec, model)
+def build_predictor(task: BoundTask, config: AskConfig, codec: AskedCodec, model: nn.Module, head: Head) -> Answerer:
+    """Predictor of a model."""
+    return Answerer(task, config, codec, model)
