@@ -155,7 +155,7 @@ def mapped(made: nn.Module, image: Tensor, around: Tensor, keep: Tensor, impl: s
     normed = deepcopy(made).double() if dtype == torch.float64 else deepcopy(made)
     leaves = [each.to(dtype, copy=True).requires_grad_() for each in (image, around)]
     with without(*by(masked_norm, impl)):
-        found = normed(leaves[0], keep, rectify=True, around=leaves[1])
+        found = normed(leaves[0], keep, rectify=True, residual=leaves[1])
     flow = torch.linspace(-3, 3, found.numel(), dtype=torch.float64, device=DEVICE).cos().view_as(found)
     return Found([found.detach()], list(torch.autograd.grad(found, [*leaves, *normed.parameters()], flow.to(dtype))))
 

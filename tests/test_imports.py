@@ -1,9 +1,9 @@
 """Imports point one way: a package imports only those to its left.
 
-    errors inputs user_cache regular_files io manifest registry tree boundary  <-  config  <-  attention  <-  kernels
+    errors inputs user_cache regular_files io manifest registry tree boundary components  <-  config  <-  attention  <-  kernels
     config  <-  data
     kernels data  <-  models  <-  metrics  <-  decoding  <-  alignment  <-  losses  <-  training  <-  viewer  <-  inference
-    <-  tasks  <-  interop  <-  compare  <-  cli
+    <-  tasks  <-  interop  <-  testing  <-  compare  <-  cli
 
 All imports count: of a module, inside functions, and under TYPE_CHECKING.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import regard
 
 SOURCE = Path(regard.__file__).parent
-BOTTOM = ("errors", "inputs", "user_cache", "regular_files", "io", "manifest", "registry", "tree", "boundary")
+BOTTOM = ("errors", "inputs", "user_cache", "regular_files", "io", "manifest", "registry", "tree", "boundary", "components")
 ORDER = (
     *BOTTOM,
     "config",
@@ -31,6 +31,7 @@ ORDER = (
     "inference",
     "tasks",
     "interop",
+    "testing",
     "compare",
     "cli",
 )

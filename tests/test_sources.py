@@ -53,6 +53,21 @@ def test_no_source_can_load_code_from_data(source):
     assert faults(ast.parse(source.read_text(encoding="utf-8"))) == []
 
 
+IMPORTERS = {"exec_module", "source_to_code", "spec_from_file_location", "run_path", "run_module"}
+
+
+def importers(tree: ast.AST) -> set[str]:
+    """Calls that make a module of a file."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {name for call in calls if (name := dotted(call.func).rpartition(".")[2]) in IMPORTERS}
+
+
+def test_one_source_alone_imports_files_which_the_user_names():
+    root = SOURCES[0].parent
+    texts = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in SOURCES}
+    assert [name for name, text in texts.items() if importers(ast.parse(text))] == ["components.py"]
+
+
 @pytest.mark.parametrize(
     "text", ["import pickle", "import urllib.request", "from marshal import loads", "torch.load('x')", "eval('1')"]
 )

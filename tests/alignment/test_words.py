@@ -8,7 +8,7 @@ from regard.alignment.words import Units, expand_links, merge_links, merge_weigh
 from regard.config import Data
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 
 RECORDS = [Record("the dog, it sleeps", "der Hund schläft", "a:1"), Record("a  cat", "eine Katze", "a:2")]
 

@@ -86,7 +86,7 @@ def test_beams_of_a_source_share_its_memory():
 
 def test_spots_outside_the_source_are_not_seen():
     walking, spots = walk([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[-1, 0], [1, 2]])
-    assert walking.sees(spots).tolist() == [[False, True], [True, False]]
+    assert walking.allows(spots).tolist() == [[False, True], [True, False]]
     assert walking.gather(walking.memory.keys, spots)[:, 0, :, 0].tolist() == [[1, 1], [4, 4]]
     assert walking.gather(walking.memory.keys, spots[1:], torch.tensor([1]))[:, 0, :, 0].tolist() == [[4, 4]]
 

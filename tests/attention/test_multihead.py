@@ -250,16 +250,16 @@ def test_a_query_without_its_axis_of_queries_is_refused():
 @pytest.mark.parametrize("keep", [None, torch.tensor([[True, True, False, False], [True] * 4])])
 def test_self_attention_in_one_product_is_that_in_three(keep):
     heads, data = MultiHead(8, heads=2), torch.randn(2, 4, 8)
-    expected, memory = heads.itself(Encoded(data, keep))
+    expected, memory = heads.attend_self(Encoded(data, keep))
     torch.testing.assert_close(expected.context, heads(data, heads.remember(Encoded(data, keep))).context)
     three = heads.query, heads.key, heads.value
     heads.packed = PackedProjection(torch.cat([each.weight for each in three]), torch.cat([each.bias for each in three]), 3)
-    found, packed = heads.itself(Encoded(data, keep))
+    found, packed = heads.attend_self(Encoded(data, keep))
     there = slice(None) if keep is None else keep
     torch.testing.assert_close(found.context[there], expected.context[there])
     torch.testing.assert_close(packed.keys, memory.keys)
     later = torch.randn(2, 1, 8)
-    one, other = (heads.itself(Encoded(later), each)[0].context for each in (packed, memory))
+    one, other = (heads.attend_self(Encoded(later), each)[0].context for each in (packed, memory))
     torch.testing.assert_close(one, other)
 
 
@@ -283,10 +283,10 @@ def test_what_is_known_to_be_clean_is_taken_as_it_is():
 
 def test_a_cache_of_packed_rows_cannot_be_extended():
     heads, numbers = MultiHead(4, heads=2), torch.ones(1, 3, dtype=torch.long)
-    attended, memory = heads.itself(Encoded(torch.randn(1, 3, 4), documents=numbers))
+    attended, memory = heads.attend_self(Encoded(torch.randn(1, 3, 4), documents=numbers))
     assert attended.context.shape == (1, 3, 4)
     with pytest.raises(ValueError, match="extends a memory of one example a row, got packed rows; write them whole"):
-        heads.itself(Encoded(torch.randn(1, 1, 4)), memory)
+        heads.attend_self(Encoded(torch.randn(1, 1, 4)), memory)
 
 
 def test_parts_of_a_product_are_its_neighbours():

@@ -86,7 +86,7 @@ def test_a_page_shows_the_picture_and_the_question(run, picture, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["predict", "RUN", "PICTURE"], "needs a picture and what is asked of it, PATH TAB QUESTION"),
+        (["predict", "RUN", "PICTURE"], "needs a picture and a question, PATH TAB QUESTION"),
         (["predict", "RUN", "PICTURE", "--question", "xyzzy"], "input:1 has nothing in it that the model knows"),
         (["predict", "RUN", "PICTURE", "--question", "what " * 64], "or more than the 63 tokens that it reads"),
         (["predict", "RUN", "PICTURE\twhy?", "--question", ASKED], "input 1 has a question of its own"),

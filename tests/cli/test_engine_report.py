@@ -21,3 +21,15 @@ def test_evaluate_reports_its_engine(run_directory, tmp_path):
 def test_without_verbose_nothing_is_reported(run_directory):
     done = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu")
     assert done.stderr == ""
+
+
+def test_an_alignment_keeps_the_engine_and_says_where_it_comes_from(run_directory):
+    plain = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu", "--verbose")
+    done = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu", "--verbose", "--align")
+    assert done.stderr == f"{plain.stderr.rstrip()}; the attention comes from a second pass over the answers\n"
+    assert done.stdout.splitlines()[0] == plain.stdout.splitlines()[0]
+
+
+def test_what_needs_the_reference_search_is_said(run_directory):
+    done = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu", "--verbose", "--search.block_ngrams=2")
+    assert done.stderr == "engine: reference on cpu; prefixes, phrases and block_ngrams are constraints on each step\n"

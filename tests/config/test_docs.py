@@ -5,7 +5,7 @@ import pytest
 
 from regard import registry, tasks
 from regard.config import everything
-from regard.config.docs import Setting, choices, explained, sentences
+from regard.config.docs import Setting, describe_settings, list_choices, read_meanings
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Whole(Parent):
 
 
 def test_every_setting_has_its_values_and_what_is_said_of_it():
-    assert list(explained(Whole)) == [
+    assert list(describe_settings(Whole)) == [
         Setting("way", ("there", "back"), "Where to."),
         Setting("pace", (), "Twice as fast."),
         Setting("plain", (), ""),
@@ -45,17 +45,17 @@ def test_every_setting_has_its_values_and_what_is_said_of_it():
 
 
 def test_values_are_those_of_a_setting_that_is_one_of_a_few_words():
-    assert choices(Literal["a", "b"] | None) == ("a", "b")
-    assert choices(int | None) == ()
+    assert list_choices(Literal["a", "b"] | None) == ("a", "b")
+    assert list_choices(int | None) == ()
 
 
 def test_a_class_inherits_what_it_does_not_say_anew():
-    assert sentences(Whole) == {"way": "Where to.", "pace": "Twice as fast."}
+    assert read_meanings(Whole) == {"way": "Where to.", "pace": "Twice as fast."}
 
 
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_of_a_task_is_described(task):
     config = tasks.find(task).Config
-    found = list(explained(config))
+    found = list(describe_settings(config))
     assert [each.path for each in found] == everything(config)
     assert [each.path for each in found if not each.meaning] == []

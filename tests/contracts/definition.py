@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.types import Attended
-
-from .stages import HEADS
+from regard.testing.cases import HEADS
 
 Vector = list[float]
 

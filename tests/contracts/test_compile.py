@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
-from torch.export import Dim, export
-from torch.testing import assert_close
 
 from regard import registry
-from regard.attention import Attention, Encoded, MultiHead
+from regard.attention import Attention, MultiHead
+from regard.testing.cases import Case
+from regard.testing.compile import check_compiled, check_compiled_module, check_exported, check_exported_module
 
-from .stages import Attend, Case, every_case, soaked
+from .stages import every_case, soaked
 
 pytestmark = [
     pytest.mark.unhooked,
@@ -33,10 +32,6 @@ WITH_INDUCTOR = [
 ]
 each_file = pytest.mark.parametrize("case", [case if case in OFTEN else soaked(case) for case in ALONE], ids=str)
 
-QUERIES, KEYS = 5, 7  # equal to no other size, which the compiler would take for a promise
-OTHERS = ((6, 9), (8, 6))
-mark_open = torch._dynamo.mark_dynamic  # a length that is marked and then built in after all is an error
-
 
 @pytest.fixture(autouse=True)
 def _fresh():
@@ -46,84 +41,22 @@ def _fresh():
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="inductor needs a C++ compiler")
 @pytest.mark.parametrize("case", [WITH_INDUCTOR[0], *map(soaked, WITH_INDUCTOR[1:])], ids=str)
 def test_a_stage_equals_itself_as_machine_code(case):
-    _compare_with_compiled(case, backend="inductor")
+    check_compiled(case, backend="inductor")
 
 
 @each_file
 def test_a_stage_compiles_whole_and_equals_itself(case):
-    _compare_with_compiled(case, backend="aot_eager")
+    check_compiled(case, backend="aot_eager")
 
 
 @every_case
 def test_a_combination_compiles_whole_with_all_sizes_open_and_equals_itself(case):
-    _compare_with_compiled(case, backend="aot_eager", dynamic=True)
-
-
-def _compare_with_compiled(case, **options):
-    """At the first lengths, and at others for which nothing is compiled again."""
-    torch._dynamo.reset()
-    module = Attend(**case.build(keys=KEYS)).float()
-    compiled = torch.compile(module, fullgraph=True, **options)
-    longer, _ = _other_lengths(case)
-    first = _inputs(case, QUERIES, KEYS)
-    for tensor in first[:1] if _holds_a_mask(case) else first:
-        mark_open(tensor, 2)
-    _compare(module, compiled, first)
-    with torch.compiler.set_stance("fail_on_recompile"):
-        _compare(module, compiled, _inputs(case, *longer))
-
-
-def _compare(module, compiled, inputs):
-    expected, context = _context(module(*inputs)), _context(compiled(*inputs))
-    assert_close(context, expected)
-    learned = [tensor for tensor in (*inputs, *module.parameters()) if tensor.requires_grad]
-    direction = torch.randn_like(context)
-    assert_close(_gradients(context, learned, direction), _gradients(expected, learned, direction))
-
-
-def _context(output):
-    return output if isinstance(output, torch.Tensor) else output[0]
-
-
-def _gradients(context, learned, direction):
-    return torch.autograd.grad(context, learned, direction, allow_unused=True, materialize_grads=True)
+    check_compiled(case, backend="aot_eager", dynamic=True)
 
 
 @each_file
 def test_a_stage_is_exported_with_open_lengths(case):
-    module = Attend(**case.build(keys=KEYS)).float()
-    longest = getattr(module.score, "limit", None)
-    keys = Dim.STATIC if _holds_a_mask(case) else Dim("keys", max=longest and longest - 1)
-    shapes = {2: Dim("queries")}, {2: keys}, {2: keys}
-    program = export(module, _inputs(case, QUERIES, KEYS), dynamic_shapes=shapes).module()
-    for lengths in ((QUERIES, KEYS), *_other_lengths(case)):
-        inputs = _inputs(case, *lengths)
-        assert_close(program(*inputs)[0], module(*inputs)[0])
-
-
-def _inputs(case, queries, keys):
-    return tuple(tensor.float().requires_grad_() for tensor in case.inputs(queries=queries, keys=keys))
-
-
-def _other_lengths(case):
-    """A scope that holds a mask keeps its number of keys."""
-    return [(queries, KEYS if _holds_a_mask(case) else keys) for queries, keys in OTHERS]
-
-
-def _holds_a_mask(case):
-    return case.scope in ("padding", "document")
-
-
-class Whole(nn.Module):
-    """A source with padding, remembered and read."""
-
-    def __init__(self, attention):
-        super().__init__()
-        self.attention = attention
-
-    def forward(self, query, source, keep):
-        memory = self.attention.remember(Encoded(source, keep))
-        return self.attention(query, memory).context
+    check_exported(case)
 
 
 MODULES = {
@@ -136,27 +69,9 @@ each_module = pytest.mark.parametrize("name", ["multi_head", *map(soaked, ("atte
 
 @each_module
 def test_a_module_compiles_whole_and_equals_itself(name):
-    module = Whole(MODULES[name]())
-    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
-    first = _source(QUERIES, KEYS)
-    for tensor in first:
-        mark_open(tensor, 1)
-    _compare(module, compiled, first)
-    with torch.compiler.set_stance("fail_on_recompile"):
-        _compare(module, compiled, _source(3, 10))
+    check_compiled_module(MODULES[name]())
 
 
 @each_module
 def test_a_module_is_exported_with_open_lengths_and_padding_as_an_input(name):
-    module = Whole(MODULES[name]())
-    keys = {1: Dim("keys")}
-    program = export(module, _source(QUERIES, KEYS), dynamic_shapes=({1: Dim("queries")}, keys, keys)).module()
-    for lengths in ((QUERIES, KEYS), (3, 10), (9, 6)):
-        inputs = _source(*lengths)
-        assert_close(program(*inputs), module(*inputs))
-
-
-def _source(queries, keys):
-    """A query, a source, and what is really there: one row is whole, one is half empty."""
-    keep = torch.arange(keys) < torch.tensor([[keys], [keys // 2]])
-    return torch.randn(2, queries, 6, requires_grad=True), torch.randn(2, keys, 4, requires_grad=True), keep
+    check_exported_module(MODULES[name]())

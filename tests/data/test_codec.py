@@ -33,4 +33,4 @@ def test_a_report_says_in_the_log_what_was_held_out():
     plain = {"read": 3, "kept": 3, "cut_sources": 0, "cut_targets": 0, "dropped": 0, "unknown": 0.0}
     assert report.notes() == plain
     held_out = {"held": 1, "lines": 4, "table": "a.tsv", "by": "source"}
-    assert report._replace(held_out=HeldOut(**held_out)).notes() == {**plain, "held_out": held_out}
+    assert report._replace(held_out=HeldOut(1, 4, "a.tsv", "source")).notes() == {**plain, "held_out": held_out}

@@ -6,7 +6,7 @@ from regard.config import Data
 from regard.data.special_tokens import BOS, EOS, NAMES, PAD, UNK
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 
 
 def test_they_are_numbered_from_zero_in_the_order_of_their_names():

@@ -1,18 +1,20 @@
 import pytest
 
-from regard.data.split import HeldOut, held, rank
+from regard.data.split import HeldOut, hash_fraction, hold_out
 from regard.errors import DataError
 
 RANKS = {"a": 0.791, "b": 0.243, "c": 0.182, "d": 0.096, "0.png": 0.059, "6.png": 0.034, "8.png": 0.091, "": 0.889}
 
 
 def chosen(*sources):
-    return [source for source, out in zip(sources, held(sources, "t.tsv", "source"), strict=True) if out]
+    return [source for source, out in zip(sources, hold_out(sources, "t.tsv", "source"), strict=True) if out]
 
 
 def test_a_rank_is_the_start_of_the_hash_of_a_source():
-    assert {source: round(rank(source), 3) for source in RANKS} == RANKS  # sha256("a") begins with ca97...: 0xca / 0x100
-    assert rank("汤姆") == rank("汤姆")
+    assert {
+        source: round(hash_fraction(source), 3) for source in RANKS
+    } == RANKS  # sha256("a") begins with ca97...: 0xca / 0x100
+    assert hash_fraction("汤姆") == hash_fraction("汤姆")
 
 
 def test_sources_below_a_tenth_are_held_out_with_all_of_their_lines():
@@ -21,10 +23,10 @@ def test_sources_below_a_tenth_are_held_out_with_all_of_their_lines():
 
 def test_lines_that_are_added_move_no_others():
     lines = [f"line {number}" for number in range(2000)]
-    few = held(lines[:500], "t.tsv", "source")
-    assert held(lines, "t.tsv", "source")[:500] == few
-    assert held(lines[::-1], "t.tsv", "source")[::-1][:500] == few
-    assert 160 < sum(held(lines, "t.tsv", "source")) < 240  # 200 on average, give or take 13
+    few = hold_out(lines[:500], "t.tsv", "source")
+    assert hold_out(lines, "t.tsv", "source")[:500] == few
+    assert hold_out(lines[::-1], "t.tsv", "source")[::-1][:500] == few
+    assert 160 < sum(hold_out(lines, "t.tsv", "source")) < 240  # 200 on average, give or take 13
 
 
 def test_neither_side_is_ever_empty():
@@ -35,7 +37,7 @@ def test_neither_side_is_ever_empty():
 def test_one_source_cannot_be_on_two_sides():
     told = r"nothing can be held out of t\.tsv, which has one picture and no other: 'a\.png'; name a file to validate with"
     with pytest.raises(DataError, match=told):
-        held(["a.png"] * 3, "t.tsv", "picture")
+        hold_out(["a.png"] * 3, "t.tsv", "picture")
 
 
 def test_what_is_held_out_is_told_in_a_line():

@@ -106,7 +106,7 @@ def test_a_model_learns_on_from_real_and_synthetic_pairs(model, directory, tmp_p
     data = dataclasses.replace(DATA, train=f"{real}+{synthetic}+{real}", valid=str(real), over_long="truncate")
     assert len(list(read(data.train))) == 4 + len(made)
     chosen, report = experiment("reverse", config(data, init_from=str(directory)))
-    assert report.kept == 4 + len(made)
+    assert report.encoded == 4 + len(made)
     before = {name: weight.clone() for name, weight in chosen.model.state_dict().items()}
     assert all(torch.equal(weight, model.model.state_dict()[name]) for name, weight in before.items())
     train(chosen, tmp_path / "run", quiet=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.attention.types import Memory
 from regard.config import Search
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 from regard.errors import ConfigError, RefusedError
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.simultaneous import covers, greedy, joined

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import regard
 from regard.config import Search
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError

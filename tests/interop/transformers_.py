@@ -92,7 +92,7 @@ def opened(kind: str, steps: int = 0) -> SequencePredictor:
 
 def sources(count: int) -> list[str]:
     """Sentences that the model was not trained on."""
-    records: list[Record] = tasks.find("translate").draw(3 * count, seed=5)[0]
+    records: list[Record] = tasks.find("translate").synthesise(3 * count, seed=5)[0]
     return [record.source for record in records if len(record.source.split()) < 9][:count]
 
 

@@ -78,7 +78,7 @@ def test_what_teaches_draws_needs_draws():
     learned = replace(DEFAULT.train, reinforce_baseline="learned")
     heeded([replace(config("additive+hard"), train=learned)], DEFAULT)
     with pytest.raises(
-        ConfigError, match=r"train.reinforce_baseline=learned would change nothing: it needs an attention that draws"
+        ConfigError, match=r"train.reinforce_baseline=learned would change nothing: it needs an attention that samples"
     ):
         heeded([replace(config("additive"), train=learned)], DEFAULT)
 
@@ -140,7 +140,7 @@ def test_training_on_a_metric_needs_settings_that_go_together():
             r"train.sequence_loss=minimum_risk needs train.monitor to name a measure of the task.*, got loss: .* kept",
         ),
         ({"sequence_weight": 1.5}, r"train.sequence_weight needs to be from 0 to 1, got 1.5"),
-        ({"sequence_weight": 0.0}, r"train.sequence_weight=0 leaves train.sequence_loss=minimum_risk no say"),
+        ({"sequence_weight": 0.0}, r"train.sequence_weight=0 leaves train.sequence_loss=minimum_risk without weight"),
         (
             {"sequence_samples": 1},
             r"compares several outputs, and train.sequence_samples=1 without the reference leaves one",
@@ -178,7 +178,7 @@ def test_minimum_risk_has_settings_of_its_own(name, value):
 def test_the_price_of_statistics_needs_contexts_that_are_drawn_from_the_source_alone():
     train = replace(DEFAULT.train, moment_matching=0.1)
     trainable(replace(config("luong"), train=train))
-    with pytest.raises(ConfigError, match=r"train.moment_matching compares .* memory_network adds its question to that"):
+    with pytest.raises(ConfigError, match=r"train.moment_matching compares .* memory_network adds its query to the context"):
         trainable(replace(config("memory_network"), train=train))
 
 
@@ -236,7 +236,7 @@ def test_settings_of_a_search_go_together():
 def test_copying_unknown_words_needs_an_attention():
     chosen = replace(config("none"), search=Search(unknown="copy"))
     with pytest.raises(
-        ConfigError, match=r"search\.unknown=copy copies what an attention looks at, and this model has none"
+        ConfigError, match=r"search\.unknown=copy copies the source token with the largest weight, and this model has none"
     ):
         searchable(chosen)
     searchable(replace(config(), search=Search(unknown="copy")))

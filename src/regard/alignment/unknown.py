@@ -13,7 +13,7 @@ from regard.data.lines import lines
 from regard.data.special_tokens import UNK
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers.offsets import spans
+from regard.data.text.tokenizers.offsets import spans
 from regard.errors import DataError
 
 KEEP, COPY = "keep", "copy"

@@ -14,8 +14,8 @@ from torch import Tensor
 from regard.alignment.links import Link, Links
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers import Piece, Tokenizer
-from regard.data.tokenizers.offsets import Span, spans
+from regard.data.text.tokenizers import Piece, Tokenizer
+from regard.data.text.tokenizers.offsets import Span, spans
 
 
 class Units(NamedTuple):

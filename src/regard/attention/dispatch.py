@@ -97,14 +97,14 @@ def _build_request_key(kernel: Kernel, request: "Request") -> Hashable:
 
 def is_worthwhile(kernel: Kernel, request: "Request") -> bool:
     """True if a kernel that covers a request is also faster than the alternatives; by default it is."""
-    asked = getattr(kernel, "worthwhile", None)
-    return asked is None or bool(asked(request))
+    predicate = getattr(kernel, "worthwhile", None)
+    return predicate is None or bool(predicate(request))
 
 
 def is_untimed(kernel: Kernel, request: "Request") -> bool:
     """True if a kernel is made for such a request but was not timed on it: "auto" skips it, "fused" tries it first."""
-    asked = getattr(kernel, "untimed", None)
-    return asked is not None and bool(asked(request))
+    predicate = getattr(kernel, "untimed", None)
+    return predicate is not None and bool(predicate(request))
 
 
 def load_kernels() -> None:

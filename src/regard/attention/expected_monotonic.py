@@ -30,12 +30,14 @@ def expect_alignment(stop: Steps, carry: Steps, start: Step) -> Steps:
         from regard.kernels.triton.monotonic import operator
 
         return operator.expect_alignment(stop, carry, start)
-    found: list[Tensor] = []  # and not list[Tensor](), which torch.compile cannot trace
+    alignments: list[Tensor] = []  # and not list[Tensor](), which torch.compile cannot trace
     last = start[:, :, 0]
-    for now, carried in zip(stop.unbind(2), carry.unbind(2), strict=True):  # slices would have gradients as large as all
-        last = now * recur(carried, last)
-        found.append(last)
-    return torch.stack(found, dim=2)
+    for stop_now, carry_now in zip(
+        stop.unbind(2), carry.unbind(2), strict=True
+    ):  # slices would have gradients as large as all
+        last = stop_now * recur(carry_now, last)
+        alignments.append(last)
+    return torch.stack(alignments, dim=2)
 
 
 def covers(stop: Steps) -> str | None:

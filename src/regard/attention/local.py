@@ -128,30 +128,34 @@ class Windows(Attention):
     ) -> Attended:
         """Attention of each query to the keys of its window."""
         if self.centre is None:
-            told: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
-            return super().forward(query, memory, state, **told)
+            options: Any = {"offset": offset, "weights": weights, "statistics": statistics, "documents": documents}
+            return super().forward(query, memory, state, **options)
         self.check(query, memory, statistics, documents)
-        asked = self.split(self.query(query))
-        check_alignment(asked, memory, offset)
+        projected = self.split(self.query(query))
+        check_alignment(projected, memory, offset)
         keys = memory.keys.shape[2]
         offset = align_offset(query.shape[1], keys) if offset is None else offset
         centre = self.centre(query, count_keys(memory), offset)
-        told = () if weights else statistics
-        fused = self.fused(asked, memory, centre, offset, told)
-        if fused is not None and set(fused.statistics) >= set(told) and not weights:
+        requested = () if weights else statistics
+        fused = self.fused(projected, memory, centre, offset, requested)
+        if fused is not None and set(fused.statistics) >= set(requested) and not weights:
             return Attended(self.output(self.merge(fused.context)), statistics=fused.statistics, state=state)
         window = build_window(centre, self.width, keys)
         allowed = self.allowed(window, memory, offset)
-        shares, sampled = self.share(fold_queries(asked), gather_windows(memory.keys, window.keys), allowed, window)
-        kept = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
-        read = unfold_queries(kept @ gather_windows(memory.values, window.keys), window) if fused is None else fused.context
+        shares, sampled = self.normalise_windows(
+            fold_queries(projected), gather_windows(memory.keys, window.keys), allowed, window
+        )
+        dropped = F.dropout(shares, self.dropout) if self.training and self.dropout else shares
+        read = (
+            unfold_queries(dropped @ gather_windows(memory.values, window.keys), window) if fused is None else fused.context
+        )
         context = self.output(self.merge(read))
         if not weights and not statistics:
             return Attended(context, state=state, sampled=sampled)
-        whole, seen = (
+        whole, visible = (
             scatter_windows(unfold_queries(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype))
         )
-        return Attended(context, whole if weights else None, measure(whole, seen > 0, statistics), state, sampled)
+        return Attended(context, whole if weights else None, measure(whole, visible > 0, statistics), state, sampled)
 
     def fused(
         self,
@@ -166,8 +170,8 @@ class Windows(Attention):
         Statistics that the kernel does not support are computed from the gathered windows. Where a window is as wide as the
         source there is nothing to gather, and plain matrix products are faster than the kernel.
         """
-        whole = not torch.compiler.is_compiling() and memory.keys.shape[2] <= 2 * self.width + 1
-        if self.impl == "reference" or self.centre is None or (whole and self.impl == "auto"):
+        covers_source = not torch.compiler.is_compiling() and memory.keys.shape[2] <= 2 * self.width + 1
+        if self.impl == "reference" or self.centre is None or (covers_source and self.impl == "auto"):
             return None
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         normalise: Any = self.normalise
@@ -217,7 +221,7 @@ class Windows(Attention):
         first = offset[:, None, None, None].to(device) if isinstance(offset, Tensor) else offset
         return fold_queries(scope(b, h, q + first, window.keys[:, None]) & window.near[:, None])
 
-    def share(
+    def normalise_windows(
         self,
         query: Float[Tensor, "rows 1 1 query"],
         keys: Float[Tensor, "rows 1 width dim"],

@@ -54,7 +54,7 @@ class GaussianWindow:
 
     def __call__(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
         shares = self.inner(scores, allowed)
-        assert isinstance(shares, Tensor), "what is shown is not drawn"
+        assert isinstance(shares, Tensor), "a trace has no stochastic normaliser"
         shares = shares * self.bell(scores.shape[-1])[:, None].to(shares.dtype)
         if not self.renormalise:
             return shares

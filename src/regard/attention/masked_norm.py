@@ -1,6 +1,6 @@
 """GroupNorm and BatchNorm of feature maps with a padding mask: statistics are over the kept positions alone.
 
-With `rectify` a residual connection and a ReLU follow the norm, max(0, norm(x) + around), with zeros outside `keep`. On a
+With `rectify` a residual connection and a ReLU follow the norm, max(0, norm(x) + residual), with zeros outside `keep`. On a
 GPU with Triton all of it is one fused operation (kernels/triton/masked_norm).
 """
 
@@ -33,17 +33,17 @@ class GroupNorm(nn.GroupNorm):
     """
 
     def __init__(self, channels: int, groups: int | None = None):
-        fitting = [each for each in range(1, MOST + 1) if channels % each == 0 and channels // each >= LEAST]
+        fitting = [count for count in range(1, MOST + 1) if channels % count == 0 and channels // count >= LEAST]
         super().__init__(groups or max(fitting, default=1), channels)
 
-    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, residual: Image | None = None) -> Image:
         if keep is not None and is_fused(image, self.weight):
             from regard.kernels.triton.masked_norm.operator import apply_norm
 
-            return apply_norm(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, around).image
-        return rectify_masked(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+            return apply_norm(image, keep, self.weight, self.bias, self.num_groups, self.eps, rectify, residual).image
+        return rectify_masked(self.normalise(image, keep), keep, residual) if rectify else self.normalise(image, keep)
 
-    def normed(self, image: Image, keep: Keep) -> Image:
+    def normalise(self, image: Image, keep: Keep) -> Image:
         """The unfused norm; outside `keep` the output is undefined."""
         if keep is None or keeps_all(keep):  # then PyTorch's own norm will do
             return super().forward(image)
@@ -51,9 +51,9 @@ class GroupNorm(nn.GroupNorm):
         more, hidden = compute_mean_factor(keep, groups.dtype)[:, None, None, None, None], ~keep[:, None, None]
         centred = (groups - groups.mean((2, 3, 4), keepdim=True) * more).masked_fill(hidden, 0.0)
         spread = compute_mean_square(centred, (2, 3, 4)) * more
-        weight, bias = (each.view(1, self.num_groups, -1, 1, 1) for each in (self.weight, self.bias))
-        found = torch.addcmul(bias.to(groups.dtype), centred, torch.rsqrt(spread + self.eps) * weight)
-        return found.flatten(1, 2).to(image.dtype)
+        weight, bias = (parameter.view(1, self.num_groups, -1, 1, 1) for parameter in (self.weight, self.bias))
+        result = torch.addcmul(bias.to(groups.dtype), centred, torch.rsqrt(spread + self.eps) * weight)
+        return result.flatten(1, 2).to(image.dtype)
 
 
 class BatchNorm(nn.BatchNorm2d):
@@ -65,16 +65,16 @@ class BatchNorm(nn.BatchNorm2d):
     Unlike the paper, positions outside `keep` do not count.
     """
 
-    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, around: Image | None = None) -> Image:
+    def forward(self, image: Image, keep: Keep = None, *, rectify: bool = False, residual: Image | None = None) -> Image:
         if keep is not None and is_fused(image, self.weight) and self.training:
             from regard.kernels.triton.masked_norm.operator import apply_norm
 
-            found = apply_norm(image, keep, self.weight, self.bias, None, self.eps, rectify, around)
-            self.see(found.mean[0], found.variance[0], found.total[0])
-            return found.image
-        return rectify_masked(self.normed(image, keep), keep, around) if rectify else self.normed(image, keep)
+            result = apply_norm(image, keep, self.weight, self.bias, None, self.eps, rectify, residual)
+            self.update_statistics(result.mean[0], result.variance[0], result.total[0])
+            return result.image
+        return rectify_masked(self.normalise(image, keep), keep, residual) if rectify else self.normalise(image, keep)
 
-    def normed(self, image: Image, keep: Keep) -> Image:
+    def normalise(self, image: Image, keep: Keep) -> Image:
         """The unfused norm; outside `keep` the output is undefined."""
         if not self.training or keep is None or keeps_all(keep):
             return super().forward(image)
@@ -83,12 +83,12 @@ class BatchNorm(nn.BatchNorm2d):
         centre = wide.mean((0, 2, 3), keepdim=True) * more
         centred = zero_padding(wide - centre, keep)
         spread = compute_mean_square(centred, (0, 2, 3)) * more
-        self.see(centre.flatten(), spread.flatten(), count)
-        weight, bias = (each[:, None, None].to(wide.dtype) for each in (self.weight, self.bias))
+        self.update_statistics(centre.flatten(), spread.flatten(), count)
+        weight, bias = (parameter[:, None, None].to(wide.dtype) for parameter in (self.weight, self.bias))
         return torch.addcmul(bias, centred, torch.rsqrt(spread + self.eps) * weight).to(image.dtype)
 
     @torch.no_grad()
-    def see(self, centre: Tensor, spread: Tensor, count: Tensor) -> None:
+    def update_statistics(self, centre: Tensor, spread: Tensor, count: Tensor) -> None:
         """Update the running statistics with those of a batch, as nn.BatchNorm2d does."""
         assert self.running_mean is not None
         assert self.running_var is not None
@@ -113,9 +113,9 @@ def is_fused(image: Image, weight: Tensor) -> bool:
     return fits and not torch.compiler.is_compiling() and capability.find_obstacle(image.device, image.dtype) is None
 
 
-def rectify_masked(image: Image, keep: Keep, around: Image | None = None) -> Image:
-    """ReLU of a residual sum: max(0, image + around) at the kept positions, and 0 elsewhere."""
-    return zero_padding(torch.relu(image if around is None else image + around), keep)
+def rectify_masked(image: Image, keep: Keep, residual: Image | None = None) -> Image:
+    """ReLU of a residual sum: max(0, image + residual) at the kept positions, and 0 elsewhere."""
+    return zero_padding(torch.relu(image if residual is None else image + residual), keep)
 
 
 def compute_mean_square(data: Float[Tensor, "..."], axes: tuple[int, ...]) -> Float[Tensor, "..."]:

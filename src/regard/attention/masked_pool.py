@@ -25,16 +25,16 @@ def keeps_all(keep: Bool[Tensor, "batch height width"]) -> bool:
 
 def compute_masked_mean(image: Image, keep: Keep) -> Row:
     """The mean of each channel over the kept positions; 0 where there are none."""
-    found = zero_padding(image, keep).mean((2, 3))  # it sums half precision in float32
-    return found if keep is None else found * compute_mean_factor(keep, found.dtype).to(found.dtype)[:, None]
+    mean = zero_padding(image, keep).mean((2, 3))  # it sums half precision in float32
+    return mean if keep is None else mean * compute_mean_factor(keep, mean.dtype).to(mean.dtype)[:, None]
 
 
 def compute_masked_max(image: Image, keep: Keep) -> Row:
     """The maximum of each channel over the kept positions; 0 where there are none."""
     if keep is None:
         return image.amax((2, 3))
-    found = fill_lowest(image, keep).amax((2, 3))
-    return found.masked_fill(~keep.flatten(1).any(1)[:, None], 0.0)
+    maximum = fill_lowest(image, keep).amax((2, 3))
+    return maximum.masked_fill(~keep.flatten(1).any(1)[:, None], 0.0)
 
 
 def fill_lowest(image: Image, keep: Keep) -> Image:

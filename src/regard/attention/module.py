@@ -59,8 +59,8 @@ class Attention(nn.Module):
         self.key: nn.Module = nn.Identity() if size is None else nn.Linear(key, size, bias)
         self.value: nn.Module = nn.Identity() if size is None else nn.Linear(value, size, bias)
         self.output: nn.Module = nn.Identity()
-        room = {} if limit is None else {"limit": limit}
-        self.choose(score, normalise, scope, query=size or query, key=size or key, value=size or value, **room)
+        limits = {} if limit is None else {"limit": limit}
+        self.choose(score, normalise, scope, query=size or query, key=size or key, value=size or value, **limits)
         self.size = size or value
         self.dropout, self.impl = dropout, impl
 

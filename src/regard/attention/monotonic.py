@@ -46,9 +46,9 @@ class MonotonicStep(NamedTuple):
             return self.first(place)
         rows = (place < self.keys).nonzero()[:, 0]
         while len(rows):
-            spots = place[rows, None] + torch.arange(BLOCK, device=place.device)
-            scores = compare(self.score, self.query[rows], self.gather(self.memory.keys, spots, rows))
-            stops = (scores[:, 0, 0] > 0) & self.sees(spots, rows)
+            positions = place[rows, None] + torch.arange(BLOCK, device=place.device)
+            scores = compare(self.score, self.query[rows], self.gather(self.memory.keys, positions, rows))
+            stops = (scores[:, 0, 0] > 0) & self.allows(positions, rows)
             stopped = stops.any(-1)
             place = place.index_add(0, rows, torch.where(stopped, stops.long().argmax(-1), BLOCK)).clamp_max(self.keys)
             rows = rows[~stopped & (place[rows] < self.keys)]
@@ -56,26 +56,26 @@ class MonotonicStep(NamedTuple):
 
     def first(self, place: Place) -> Place:
         """The result of `stop`, from the scores of all keys at once."""
-        spots = torch.arange(self.keys, device=place.device).expand(place.shape[0], -1)
-        scores = compare(self.score, self.query, self.gather(self.memory.keys, spots))
-        stops = (scores[:, 0, 0] > 0) & self.sees(spots) & (spots >= place[:, None])
-        return spots.masked_fill(~stops, self.keys).amin(-1)
+        positions = torch.arange(self.keys, device=place.device).expand(place.shape[0], -1)
+        scores = compare(self.score, self.query, self.gather(self.memory.keys, positions))
+        stops = (scores[:, 0, 0] > 0) & self.allows(positions) & (positions >= place[:, None])
+        return positions.masked_fill(~stops, self.keys).amin(-1)
 
     def gather(
-        self, data: Float[Tensor, "sources 1 keys dim"], spots: Positions, rows: Int[Tensor, " some"] | None = None
+        self, data: Float[Tensor, "sources 1 keys dim"], positions: Positions, rows: Int[Tensor, " some"] | None = None
     ) -> Float[Tensor, "some 1 spots dim"]:
         """Gather elements at these positions of some rows, or of all; positions are clamped to the source."""
-        return data[self.sources(rows)[:, None], 0, spots.clamp(0, self.keys - 1)][:, None]
+        return data[self.sources(rows)[:, None], 0, positions.clamp(0, self.keys - 1)][:, None]
 
-    def sees(self, spots: Positions, rows: Int[Tensor, " some"] | None = None) -> Bool[Tensor, "some spots"]:
+    def allows(self, positions: Positions, rows: Int[Tensor, " some"] | None = None) -> Bool[Tensor, "some spots"]:
         """Mask of these positions of some rows, or of all: True where the query may see a key."""
         memory, sources = self.memory, self.sources(rows)[:, None]
         scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         scope.check(memory.keys.shape[0], 1, 1, self.keys)
-        offset = torch.zeros(self.query.shape[0], dtype=torch.long, device=spots.device) + self.offset
+        offset = torch.zeros(self.query.shape[0], dtype=torch.long, device=positions.device) + self.offset
         offset = (offset if rows is None else offset[rows])[:, None]
-        allowed = scope(sources, torch.zeros_like(sources), offset, spots.clamp(0, self.keys - 1))
-        return allowed & (spots >= 0) & (spots < self.keys)
+        allowed = scope(sources, torch.zeros_like(sources), offset, positions.clamp(0, self.keys - 1))
+        return allowed & (positions >= 0) & (positions < self.keys)
 
     def sources(self, rows: Int[Tensor, " some"] | None) -> Int[Tensor, " some"]:
         """The index of the source of each of these rows."""

@@ -41,7 +41,7 @@ class MultiHead(Attention):
 
         memory = heads.extend(memory, token)          None to begin with
         attended = heads(token, memory)               the token is last, so the scope needs no offset
-        attended, memory = heads.itself(token, memory)           both
+        attended, memory = heads.attend_self(token, memory)      both
     """
 
     packed: PackedProjection | None = None
@@ -92,8 +92,8 @@ class MultiHead(Attention):
         value = key if value is None else value
         self.key = nn.Linear(key, key_heads * self.head, bias)
         self.value = nn.Linear(value, key_heads * self.head, bias)
-        room = {} if limit is None else {"limit": limit}
-        self.choose(score, normalise, scope, query=self.head, key=self.head, value=self.head, heads=heads, **room)
+        sizes = {} if limit is None else {"limit": limit}
+        self.choose(score, normalise, scope, query=self.head, key=self.head, value=self.head, heads=heads, **sizes)
         if sum_scores:
             self.score = SummedHeads(self.score)
         self.how = merge
@@ -124,17 +124,17 @@ class MultiHead(Attention):
         key, value = split_qkv(F.linear(data, self.packed.weight, self.packed.bias), 2)
         return key, value
 
-    def itself(self, encoded: Encoded, memory: Memory | None = None, **asked: Any) -> tuple[Attended, Memory]:
+    def attend_self(self, encoded: Encoded, memory: Memory | None = None, **options: Any) -> tuple[Attended, Memory]:
         """Self-attention over the data and the KV cache before it; returns the extended cache too."""
         packed = self.packed
         if encoded.documents is not None:
-            asked["documents"] = encoded.documents
+            options["documents"] = encoded.documents
         if packed is None or packed.parts != 3 or memory is not None:
             memory = self.extend(memory, encoded)
-            return self(encoded.data, memory, **asked), memory
+            return self(encoded.data, memory, **options), memory
         query, key, value = map(self.split, split_qkv(F.linear(zero_padding(encoded), packed.weight, packed.bias), 3))
         memory = Memory(prepare(self.score, key), value, encoded.keep, documents=encoded.documents)
-        return self.project_output(run_request(self.build_request(query, memory, **asked), self.impl)), memory
+        return self.project_output(run_request(self.build_request(query, memory, **options), self.impl)), memory
 
     def split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
         """Split the last axis into heads."""
@@ -153,7 +153,7 @@ class MultiHead(Attention):
         if other.bias_k is not None or other.add_zero_attn:
             raise ValueError("from_torch needs a module without add_bias_kv and add_zero_attn: no stage here adds keys")
         size, heads = other.embed_dim, other.num_heads
-        made = cls(
+        module = cls(
             size,
             key=other.kdim,
             value=other.vdim,
@@ -169,8 +169,8 @@ class MultiHead(Attention):
         if other.in_proj_bias is not None:
             copies |= dict(zip(("query.bias", "key.bias", "value.bias"), other.in_proj_bias.chunk(3), strict=True))
         copies |= {f"output.{name}": parameter for name, parameter in other.out_proj.named_parameters()}
-        made.to(other.out_proj.weight).load_state_dict(copies)
-        return made.train(other.training)
+        module.to(other.out_proj.weight).load_state_dict(copies)
+        return module.train(other.training)
 
 
 class SummedHeads(nn.Module):
@@ -232,11 +232,11 @@ class SplitQkv(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *flowing: Tensor) -> tuple[Tensor, None]:
-        first, (batch, time, part) = flowing[0], flowing[0].shape
-        if is_interleaved(flowing):
-            return first.as_strided((batch, time, part * len(flowing)), first.stride()), None
-        return torch.cat(flowing, dim=-1), None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        first, (batch, time, part) = gradients[0], gradients[0].shape
+        if is_interleaved(gradients):
+            return first.as_strided((batch, time, part * len(gradients)), first.stride()), None
+        return torch.cat(gradients, dim=-1), None
 
 
 def is_interleaved(parts: Parts) -> bool:
@@ -246,6 +246,6 @@ def is_interleaved(parts: Parts) -> bool:
     row = len(parts) * width
     strides = (first.shape[1] * row, row, 1)
     return all(
-        each.stride() == strides and each.data_ptr() == begin + place * width * each.element_size()
-        for place, each in enumerate(parts)
-    ) and all(each.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() for each in parts)
+        part.stride() == strides and part.data_ptr() == begin + place * width * part.element_size()
+        for place, part in enumerate(parts)
+    ) and all(part.untyped_storage().data_ptr() == first.untyped_storage().data_ptr() for part in parts)

@@ -15,10 +15,10 @@ DOUBLINGS = 20
 """Doublings of an exported program, whose lengths are dynamic: enough for a million keys."""
 
 
-def recur(carry: Along, enter: Along) -> Along:
+def recur(carry: Along, inputs: Along) -> Along:
     """Linear recurrence along the last axis, from zero.
 
-        x_j = carry_j x_{j-1} + enter_j,    x_{-1} = 0
+        x_j = carry_j x_{j-1} + inputs_j,    x_{-1} = 0
 
     There are only products and sums of the inputs, so that positive numbers keep their precision: no division, no logarithm,
     and no clamping away from zero.
@@ -26,31 +26,31 @@ def recur(carry: Along, enter: Along) -> Along:
     Cost: time O(S log S) in log S steps, memory S: the backward is the same recurrence from the other end.
     """
     if torch.compiler.is_exporting():
-        return scan_recurrence(carry, enter)
+        return scan_recurrence(carry, inputs)
     if torch.compiler.is_compiling():
-        return recur_operator(carry, enter)
-    found: Tensor = Recurrence.apply(carry, enter)  # type: ignore[no-untyped-call]
-    return found
+        return recur_operator(carry, inputs)
+    states: Tensor = Recurrence.apply(carry, inputs)  # type: ignore[no-untyped-call]
+    return states
 
 
-def scan_recurrence(carry: Tensor, enter: Tensor) -> Tensor:
+def scan_recurrence(carry: Tensor, inputs: Tensor) -> Tensor:
     """The scan of `recur`: composes two neighbouring segments, x -> c x + e and then x -> c' x + e'."""
-    found = scan(lambda left, right: (left[0] * right[0], right[0] * left[1] + right[1]), (carry, enter))[1]
-    return found.clone() if found is enter else found.contiguous()  # an operator may not return its input
+    states = scan(lambda left, right: (left[0] * right[0], right[0] * left[1] + right[1]), (carry, inputs))[1]
+    return states.clone() if states is inputs else states.contiguous()  # an operator may not return its input
 
 
-def run_recurrence_backward(gradient: Tensor, carry: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+def run_recurrence_backward(gradient: Tensor, carry: Tensor, states: Tensor) -> tuple[Tensor, Tensor]:
     """Backward of `recur`, from the last key to the first."""
-    flowing = recur(shift(carry.flip(-1)), gradient.flip(-1)).flip(-1)
-    return flowing * shift(found), flowing
+    reversed_states = recur(shift(carry.flip(-1)), gradient.flip(-1)).flip(-1)
+    return reversed_states * shift(states), reversed_states
 
 
 class Recurrence(torch.autograd.Function):
     """Autograd function of `recur` for eager PyTorch: saves its result, and not every doubling."""
 
     @staticmethod
-    def forward(carry: Tensor, enter: Tensor) -> Tensor:
-        return scan_recurrence(carry, enter)
+    def forward(carry: Tensor, inputs: Tensor) -> Tensor:
+        return scan_recurrence(carry, inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Parts, output: Tensor) -> None:
@@ -63,7 +63,7 @@ class Recurrence(torch.autograd.Function):
 
 # A custom operator, opaque to torch.compile: unrolled for any length, it would compile for very long.
 recur_operator = torch.library.custom_op("regard::recur", scan_recurrence, mutates_args=())
-recur_operator.register_fake(lambda carry, enter: torch.empty_like(enter, memory_format=torch.contiguous_format))
+recur_operator.register_fake(lambda carry, inputs: torch.empty_like(inputs, memory_format=torch.contiguous_format))
 recur_operator.register_autograd(
     lambda ctx, gradient: run_recurrence_backward(gradient, *ctx.saved_tensors),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], output),
@@ -76,11 +76,11 @@ def scan(join: Callable[[Parts, Parts], Parts], parts: Parts) -> Parts:
     `join` takes the left and the right of two neighbouring segments, both with all their parts, and must be associative.
     """
     keys = parts[0].shape[-1]
-    place = torch.arange(keys, device=parts[0].device)
+    position = torch.arange(keys, device=parts[0].device)
     for doubling in range(count_doublings(keys)):
         reach = 2**doubling
         joined = join(tuple(torch.roll(part, reach, -1) for part in parts), parts)
-        parts = tuple(torch.where(place >= reach, *pair) for pair in zip(joined, parts, strict=True))
+        parts = tuple(torch.where(position >= reach, *pair) for pair in zip(joined, parts, strict=True))
     return parts
 
 

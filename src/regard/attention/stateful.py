@@ -21,7 +21,7 @@ class Stateful(Attention):
         attended = attention(query, memory, state)            any number of queries, one after the other
         attended.state                                        the state of the next step
 
-    A subclass defines `start` and `look`, one query; several queries are several steps, so that a decoder with teacher
+    A subclass defines `start` and `step`, one query; several queries are several steps, so that a decoder with teacher
     forcing calls it once.
     """
 
@@ -30,7 +30,7 @@ class Stateful(Attention):
         """The state before the first query."""
 
     @abstractmethod
-    def look(
+    def step(
         self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: State, *, offset: Offset, weights: bool
     ) -> Attended:
         """One query, at position `offset`: its context, its weights if requested, and the next state."""
@@ -53,22 +53,24 @@ class Stateful(Attention):
         if not query.shape[1]:
             raise ValueError(f"{type(self).__name__} needs at least one query, got none")
         wanted = weights or bool(statistics)
-        looked = self.looks(query, memory, state, offset=first, weights=wanted)
-        found = looked.weights
-        if not wanted or found is None:
-            return looked._replace(weights=None)
-        measured = measure(found, self.allowed(found, memory, first), statistics) if statistics else {}
-        return looked._replace(weights=found if weights else None, statistics=measured)
+        attended = self.run_steps(query, memory, state, offset=first, weights=wanted)
+        dense = attended.weights
+        if not wanted or dense is None:
+            return attended._replace(weights=None)
+        measured = measure(dense, self.allowed(dense, memory, first), statistics) if statistics else {}
+        return attended._replace(weights=dense if weights else None, statistics=measured)
 
-    def looks(
+    def run_steps(
         self, query: Float[Tensor, "batch queries query"], memory: Memory, state: State, *, offset: Offset, weights: bool
     ) -> Attended:
         """Attend with all queries, one step each; a mechanism that can run them in parallel overrides this."""
-        looks = list[Attended]()
-        for place in range(query.shape[1]):
-            looks.append(self.look(query[:, place : place + 1], memory, state, offset=offset + place, weights=weights))
-            state = looks[-1].state
-        return concatenate_steps(looks)
+        steps = list[Attended]()
+        for position in range(query.shape[1]):
+            steps.append(
+                self.step(query[:, position : position + 1], memory, state, offset=offset + position, weights=weights)
+            )
+            state = steps[-1].state
+        return concatenate_steps(steps)
 
     @property
     def positional(self) -> bool:
@@ -96,10 +98,14 @@ def concatenate_steps(steps: list[Attended]) -> Attended:
     context = torch.cat([step.context for step in steps], dim=1)
     weights = [step.weights for step in steps if step.weights is not None]
     sampled = [step.sampled for step in steps if step.sampled is not None]
-    longest = max((each.shape[3] for each in weights), default=0)
+    longest = max((step_weights.shape[3] for step_weights in weights), default=0)
     return Attended(
         context,
-        torch.cat([F.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2) if weights else None,
+        torch.cat([F.pad(step_weights, (0, longest - step_weights.shape[3])) for step_weights in weights], dim=2)
+        if weights
+        else None,
         state=steps[-1].state,
-        sampled=Sampled(*(torch.cat(each, dim=2) for each in zip(*sampled, strict=True))) if sampled else None,
+        sampled=Sampled(*(torch.cat(step_weights, dim=2) for step_weights in zip(*sampled, strict=True)))
+        if sampled
+        else None,
     )

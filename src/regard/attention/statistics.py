@@ -69,8 +69,8 @@ def uniform(weights: Weights, allowed: Allowed) -> Column:
     batch, heads, queries, keys = weights.shape
     if allowed is None:
         return weights.new_full((batch, heads, keys), 1.0) * queries / keys
-    seen = allowed.to(weights.dtype)
-    even = seen / seen.sum(-1, keepdim=True).clamp_min(1)
+    visible = allowed.to(weights.dtype)
+    even = visible / visible.sum(-1, keepdim=True).clamp_min(1)
     return even.expand(batch, heads, queries, keys).sum(-2)
 
 
@@ -104,18 +104,18 @@ def check_names(names: tuple[str, ...]) -> None:
 def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[str, Tensor]:
     """The statistics called `names`; top_3 gives the three largest weights, and their keys as top_3_keys."""
     weights = widen(weights.detach())  # half precision is inexact for positions beyond a few hundred
-    found: dict[str, Tensor] = {}
+    values: dict[str, Tensor] = {}
     for name in names:
         if name in BY_QUERY:
-            found[name] = BY_QUERY[name](weights)
+            values[name] = BY_QUERY[name](weights)
         elif name == "received":
-            found[name] = received(weights)
+            values[name] = received(weights)
         elif name == "uniform":
-            found[name] = uniform(weights, allowed)
+            values[name] = uniform(weights, allowed)
         else:
-            best = weights.topk(min(int(name[4:]), weights.shape[-1]), dim=-1)
-            found[name], found[f"{name}_keys"] = best.values, best.indices
-    return found
+            best_weights = weights.topk(min(int(name[4:]), weights.shape[-1]), dim=-1)
+            values[name], values[f"{name}_keys"] = best_weights.values, best_weights.indices
+    return values
 
 
 def sweep(request: Request) -> dict[str, Tensor]:

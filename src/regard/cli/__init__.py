@@ -144,5 +144,5 @@ def _unexpected(error: Exception) -> str:
 
 
 # Each file adds its commands to the app, in the order in which --help lists them.
-from regard.cli import list_, show, bench, train, backtranslate, index, predict, evaluate, align, compare, ensemble  # noqa: E402, F401, I001
+from regard.cli import list_, show, check, bench, train, backtranslate, index, predict, evaluate, align, compare, ensemble  # noqa: E402, F401, I001
 from regard.cli import view, export, import_  # noqa: E402, F401

@@ -70,7 +70,7 @@ def evaluate(
     typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
     if test == data.train:
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
-    if cut := len(records) - len(model.codec.short(records)):
+    if cut := len(records) - len(model.codec.select_fitting(records)):
         typer.echo(
             f"{cut:,} of {len(records):,} sources have more than the {model.codec.max_source_length - 1} tokens that the "
             "model reads: their answers are empty, as those of predict, and count as such",

@@ -91,18 +91,19 @@ def _once(file: str, column: str) -> "tuple[list[Record], int]":
 
 def _kind(records: "Sequence[Record]", of: str) -> "Kind":
     """What is on the lines: as is said or, unless it is, pictures where the first is called as one or is a file."""
-    from regard.data.image.reading import place
+    from regard.data.records import locate
     from regard.tasks.retrieve.predictor import ENDINGS
 
     if of == "auto":
         first = records[0]
-        of = "pictures" if first.source.lower().endswith(ENDINGS) or os.path.isfile(place(first)) else "texts"
+        of = "pictures" if first.source.lower().endswith(ENDINGS) or os.path.isfile(locate(first)) else "texts"
     return "pictures" if of == "pictures" else "texts"
 
 
 def _readable(model: "Retriever", records: "Sequence[Record]", kind: "Kind") -> None:
     """Raise where entries cannot be read, and list the first of them with their lines."""
-    from regard.data.image.reading import place, present, size
+    from regard.data.image.reading import present, size
+    from regard.data.records import locate
 
     faults = []
     if kind == "pictures":
@@ -112,7 +113,7 @@ def _readable(model: "Retriever", records: "Sequence[Record]", kind: "Kind") -> 
             faults.append(f"{each.where} has nothing that the model knows, or is longer than what it reads")
         elif kind == "pictures":
             try:
-                size(place(each), each.where)
+                size(locate(each), each.where)
             except DataError as error:
                 faults.append(str(error))
     if faults:

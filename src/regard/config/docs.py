@@ -1,4 +1,4 @@
-"""What settings mean: the sentence that stands below a field of a config, and the values that it takes."""
+"""Documentation of settings: the sentence below a field of a config, and the values that it takes."""
 
 import ast
 import inspect
@@ -10,40 +10,40 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 
 class Setting(NamedTuple):
-    """One setting: its dotted path, its values where there is a list of them, and what it means, if that is said."""
+    """One setting: its dotted path, its values where they are a list, and its documented meaning, if any."""
 
     path: str
     values: tuple[str, ...]
     meaning: str
 
 
-def explained(kind: type) -> Iterator[Setting]:
-    """Every setting of a config, in the order of `everything`."""
-    meanings = sentences(kind)
-    for each in fields(kind):
-        inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
+def describe_settings(kind: type) -> Iterator[Setting]:
+    """Describe every setting of a config, in the order of `everything`."""
+    meanings = read_meanings(kind)
+    for field in fields(kind):
+        inner = next((part for part in (field.type, *get_args(field.type)) if is_dataclass(part)), None)
         if inner is None:
-            whole = inspect.getdoc(kind) or "" if each.name == "name" else ""  # a part with a name is what it names
-            yield Setting(each.name, choices(each.type), meanings.get(each.name, whole))
+            whole = inspect.getdoc(kind) or "" if field.name == "name" else ""  # a part with a name is what it names
+            yield Setting(field.name, list_choices(field.type), meanings.get(field.name, whole))
         else:
             assert isinstance(inner, type), "a part of a config is a class"
-            yield from (one._replace(path=f"{each.name}.{one.path}") for one in explained(inner))
+            yield from (setting._replace(path=f"{field.name}.{setting.path}") for setting in describe_settings(inner))
 
 
-def choices(kind: Any) -> tuple[str, ...]:
-    """The values of a setting that is one of a few words."""
+def list_choices(kind: Any) -> tuple[str, ...]:
+    """List the values of a setting that is one of a few words."""
     literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
     return tuple(str(value) for part in literals for value in get_args(part))
 
 
-def sentences(kind: type) -> dict[str, str]:
-    """What stands below each field in the source of a class and of those that it comes from; the nearest one counts."""
-    found = {}
-    for each in filter(is_dataclass, reversed(kind.__mro__)):
-        [made] = ast.parse(dedent(inspect.getsource(each))).body
-        assert isinstance(made, ast.ClassDef), "a config is a class"
-        for field, below in pairwise(made.body):
-            match field, below:
+def read_meanings(kind: type) -> dict[str, str]:
+    """Read the sentence below each field in the source of a class and of its bases; the nearest one counts."""
+    meanings = {}
+    for base in filter(is_dataclass, reversed(kind.__mro__)):
+        [definition] = ast.parse(dedent(inspect.getsource(base))).body
+        assert isinstance(definition, ast.ClassDef), "a config is a class"
+        for statement, below in pairwise(definition.body):
+            match statement, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    found[name] = " ".join(text.split())
-    return found
+                    meanings[name] = " ".join(text.split())
+    return meanings

@@ -1,4 +1,4 @@
-"""What the queries and keys of an attention stand for: words, frames of sound, patches of a picture, moments of a series.
+"""Axes of an attention, which name its queries and keys: tokens, frames of sound, patches of a picture, moments of a series.
 
 Every axis has a `kind`, a length, and a label for each place. Lengths are checked here; that they match the weights is
 checked where the two meet, in `trace.py`.
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Tokens. `spans` are what each covers of `text`, (first, end) in characters, or None for one that covers nothing.
+    """Tokens. `spans` are the parts of `text` that they cover, (first, end) in characters; None where one covers nothing.
 
     `pieces` are the tokens as the model names them; what is shown is the text that a token covers. `special` are the places
     of tokens that stand for no text, such as <eos>. `lang` is a BCP 47 tag: "en", "zh-Hans".
@@ -43,7 +43,7 @@ class Text:
 
     @property
     def labels(self) -> list[str]:
-        """What each token is shown as: the text it covers, or its own name where it covers none."""
+        """Label of each token: the text it covers, or its own name where it covers none."""
         pairs = zip(self.pieces, self.spans, strict=True)
         return [piece if span is None or span[0] == span[1] else self.text[span[0] : span[1]] for piece, span in pairs]
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 from torch.nn import functional
 
@@ -68,9 +68,12 @@ class Padded(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sources, their targets if there are any, and the record of each row: a tuple of records where a row is packed."""
+    """Sources, their targets if there are any, and the record of each row: a tuple of records where a row is packed.
 
-    source: Padded
+    The source is `Padded` or, of a modality with a `Source` of its own, that.
+    """
+
+    source: Any
     target: Padded | None
     records: tuple[Any, ...] = ()
 
@@ -95,7 +98,7 @@ class Batch(NamedTuple):
 
     def unpack(self) -> "Batch":
         """Packed rows with one example in each row; rows that are not packed stay."""
-        if self.source.documents is None:
+        if getattr(self.source, "documents", None) is None:
             return self
         records = tuple(record for row in self.records for record in row)
         return Batch(self.source.unpack(), None if self.target is None else self.target.unpack(), records)
@@ -126,6 +129,21 @@ def pad(sequences: Sequence[Sequence[int]], filling: int = PAD) -> Padded:
     data = torch.tensor([[*sequence, *[filling] * (longest - len(sequence))] for sequence in sequences], dtype=torch.long)
     lengths = torch.tensor([len(sequence) for sequence in sequences])
     return Padded(data.view(len(sequences), longest), torch.arange(longest)[None] < lengths[:, None])
+
+
+def pad_present(sequences: Sequence[Sequence[int] | None]) -> Padded | None:
+    """Token ids or labels as rows of one tensor; all examples have some, or None where none has."""
+    present = [sequence for sequence in sequences if sequence is not None]
+    return pad(present) if present else None
+
+
+def pad_numbers(sequences: Sequence[Float[Tensor, "_time *channels"]]) -> Padded:
+    """Sequences of numbers, such as frames of a spectrogram or values of a series, as rows of one tensor with zeros."""
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    keep = torch.arange(int(lengths.max()))[None] < lengths[:, None]
+    data = sequences[0].new_zeros(*keep.shape, *sequences[0].shape[1:])
+    data[keep] = torch.cat(list(sequences))
+    return Padded(data, keep)
 
 
 def shifted(target: Int[Tensor, "batch time"], documents: Documents | None = None) -> Int[Tensor, "batch time"]:

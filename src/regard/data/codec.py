@@ -10,31 +10,32 @@ SETTINGS = "codec.json"
 """File of a run directory with the settings of its codec."""
 LISTED_PLACES, LISTED_NAMES = 5, 20
 """Unknown labels, and known ones, that an error lists at most."""
+LOG_NAMES = {"encoded": "kept"}
+"""Fields of a report whose name in a log is another."""
 
 OverLong = Literal["truncate", "drop"]
 
 
 class Report(NamedTuple):
-    """Counts of records that were read, kept, cut or dropped for their length, and the share of unknown tokens."""
+    """Counts of records that were read, encoded, cut or dropped for their length, and the share of unknown tokens."""
 
     read: int
-    kept: int
+    encoded: int
     cut_sources: int
     cut_targets: int
     dropped: int
     unknown: float
-    """Share of UNK among the tokens that were kept, EOS aside."""
+    """Share of UNK among the tokens that were encoded, EOS aside."""
     held_out: HeldOut | None = None
     """Lines of the same table that validate and are not among these."""
 
     def notes(self) -> dict[str, Any]:
-        """All fields, for a log."""
-        fields = self._asdict()
-        held_out = fields.pop("held_out")
-        return fields if held_out is None else fields | {"held_out": held_out._asdict()}
+        """All fields under the names that a log has for them."""
+        counts = {LOG_NAMES.get(name, name): value for name, value in self._asdict().items() if name != "held_out"}
+        return counts if self.held_out is None else counts | {"held_out": self.held_out.notes()}
 
     def __str__(self) -> str:
-        parts = [f"{self.kept:,} of {self.read:,} records"]
+        parts = [f"{self.encoded:,} of {self.read:,} records"]
         parts += [f"{self.dropped:,} dropped as too long"] * (self.dropped > 0)
         parts += [f"{self.cut_sources:,} sources and {self.cut_targets:,} targets cut"] * (
             self.cut_sources + self.cut_targets > 0

@@ -6,11 +6,12 @@ encoders, its tasks, its metrics, the viewer's drawing of its axis and the conve
 
     input --read--> record --encode--> example --collate--> Source --encoder--> Encoded
                     record --encode_target, collate_target--> target --loss
+                    source --first_input--> decoder.step --> Step.output
                     Step.output --emit--> output --decode--> prediction --write--> file
                                 --feedback--> input of the next step, until is_end
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
@@ -24,6 +25,7 @@ from regard.tree import Tree
 
 if TYPE_CHECKING:  # models need no NumPy
     from regard.data.axis import Axis
+    from regard.data.codec import Corpus, OverLong
 
 
 @runtime_checkable
@@ -39,7 +41,10 @@ class Source(Protocol):
 
     @property
     def lengths(self) -> list[int] | None:
-        """Lengths that bound those of the targets (`search.max_length_ratio`); None where a source says nothing of them."""
+        """Lengths that bound those of the targets; None where a source says nothing of them.
+
+        Search asks `decoding.max_length.limit_lengths`, which multiplies them by `search.max_length_ratio`.
+        """
 
     def to(self, device: torch.device | str) -> "Source":
         """Copy on another device."""
@@ -127,6 +132,9 @@ class SourceCodec(Protocol):
     def read(self, text: str, number: int = 1) -> Any:
         """Record of an input as it was typed (predict, serve): a text, or the path of a file. `number` is its line."""
 
+    def adapt(self, data: Any) -> "SourceCodec":
+        """Codec with what the settings of another run may change: limits, and nothing that weights depend on."""
+
     def is_known(self, record: Any) -> bool:
         """False where nothing in a source was in the training data, so that an answer would be a guess.
 
@@ -142,6 +150,9 @@ class SourceCodec(Protocol):
     def encode(self, record: Any) -> Any:
         """Example of one record; it is never dropped, and one that is too long is cut."""
 
+    def encode_all(self, records: Iterable[Any], over_long: "OverLong | None" = None) -> "Corpus":
+        """Examples of records, and the report on them; `over_long` overrides the codec's rule for those too long."""
+
     def length(self, example: Any) -> int:
         """Size that a batch budget counts: tokens, or pixels."""
 
@@ -156,6 +167,12 @@ class SourceCodec(Protocol):
 
     def axis(self, example: Any) -> "Axis":
         """Axis of an attention's keys over this source: tokens, a grid over a picture, frames, steps of a series."""
+
+    def pieces(self, example: Any) -> list[str]:
+        """Labels of the positions of that axis, computed without what the axis shows of the source."""
+
+    def grid(self, example: Any) -> tuple[int, int] | None:
+        """Rows and columns of that axis; None for a sequence."""
 
     def example_inputs(self, lengths: Sequence[int], generator: torch.Generator) -> Source:
         """Random sources of these lengths, to trace a model for export; the lengths of an image are sides of its map."""
@@ -185,8 +202,12 @@ class TargetCodec(Protocol):
     def collate_target(self, examples: Sequence[Any]) -> Any:
         """Targets of examples as a tree of tensors with a mask (`Padded` for a sequence); None where they have none."""
 
+    @property
+    def feedback(self) -> "Feedback | None":
+        """Feedback of the decoder; None where a target is predicted in one forward."""
+
     def decode(self, output: Any) -> Any:
-        """Prediction of one example: the text of token ids, the sound of frames, boxes in pixels."""
+        """Prediction of one example: the text of token ids, the sound of frames, labels of their numbers."""
 
     def write(self, prediction: Any, file: IO[Any]) -> None:
         """Write a prediction to an open file, as text or as bytes."""
@@ -200,8 +221,11 @@ class Feedback(Protocol):
     values) reads numbers. Sets are predicted in one forward and need none of this.
     """
 
-    def first_input(self, rows: int, device: torch.device | str) -> Shaped[Tensor, "rows *input"]:
-        """Input of the first step: BOS, a frame of silence, the last observed value."""
+    def first_input(self, source: Any) -> Shaped[Tensor, "rows *input"]:
+        """Input of the first step after collated sources: BOS, a frame of silence, the last observed value."""
+
+    def decoder_input(self, source: Any, target: Padded) -> Shaped[Tensor, "rows time *input"]:
+        """Input with teacher forcing: the first input, and the one that follows from each position of the target."""
 
     def emit(self, output: Tree) -> Shaped[Tensor, "rows *output"]:
         """Part of a step's output that becomes the prediction: the token of the highest logit, frames, values."""

@@ -22,7 +22,7 @@ def records(path: str, columns: Columns, limit: int, bounds: Bounds = Bounds()) 
 
     A number is the so-manieth column, unless a column is called so. `limit` is the most characters of a text.
     """
-    with _opened(path) as file:
+    with open_parquet(path) as file:
         wanted = [_column(file.schema_arrow, columns.source, path), None]
         wanted[1] = _column(file.schema_arrow, columns.target, path, columns.need_target)
         if not file.metadata.num_rows:
@@ -41,7 +41,8 @@ def records(path: str, columns: Columns, limit: int, bounds: Bounds = Bounds()) 
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def open_parquet(path: str) -> Iterator[Any]:
+    """A Parquet file, open for reading; what is no whole one is a DataError."""
     try:
         from pyarrow import ArrowException  # type: ignore[import-untyped]
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]

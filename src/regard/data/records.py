@@ -1,14 +1,15 @@
-"""What every form of a table comes to: records, and the columns that they are taken from."""
+"""Records: the rows of a table of any form, and the columns that they are read from."""
 
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from regard.config import shortened
 from regard.errors import DataError
 
 SIDES = ("source", "target")
-"""What the two sides of a record are called, unless a task has other words."""
+"""Names of the two sides of a record, unless a task has other words."""
 
 
 class Record(NamedTuple):
@@ -18,16 +19,26 @@ class Record(NamedTuple):
     target: str | None
     where: str
     links: tuple[tuple[int, int], ...] = ()
-    """Places of a source token and a target token that belong together, where somebody has said so."""
+    """Alignment links, pairs of positions of a source token and a target token, where the table has them."""
 
 
 class Columns(NamedTuple):
-    """Which columns are wanted, whether there has to be a target, and what an error calls the two."""
+    """Columns to read, whether there has to be a target, and the names of the two in an error."""
 
     source: str
     target: str
     need_target: bool
     names: tuple[str, str] = SIDES
+
+
+def input_record(text: str, number: int = 1) -> Record:
+    """Record of an input as it was typed: a text or the path of a file, without a target."""
+    return Record(text, None, f"input:{number}")
+
+
+def locate(record: Record) -> Path:
+    """Path of the file that a record names: in a table it is relative to the table's folder."""
+    return Path(record.where.rpartition(":")[0]).parent / record.source
 
 
 def record(source: str, target: str | None, where: str, names: tuple[str, str] = SIDES) -> Record:

@@ -1,13 +1,16 @@
-"""Attention weights of decoding: row by row, and the padding masks of their keys."""
+"""Attention weights of decoding: row by row or by teacher forcing, and the padding masks of their keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn import functional
 
 from regard.attention.types import Attended, Memory
+from regard.data.batch import pad, shifted
+from regard.decoding.max_length import find_tensor
+from regard.models.types import Decoder
 from regard.tree import Tree, leaves
 
 
@@ -71,14 +74,45 @@ def collect_path_weights(
     }
 
 
+@torch.no_grad()
+def compute_target_weights(
+    decoder: Decoder, memory: Tree, targets: Sequence[Sequence[int]]
+) -> list[dict[str, Float[Tensor, "_ _ _"]]]:
+    """Attention weights of given targets by teacher forcing, one target for each source: those of a search for them.
+
+    The targets are as search returns them: without BOS, with EOS, and none is empty.
+    """
+    rows = pad([list(target) for target in targets]).to(find_tensor(memory).device)
+    attended = decoder(shifted(rows.data), memory, weights=True).attended
+    weights = {name: each.weights for name, each in attended.items() if each.weights is not None}
+    return [
+        {
+            name: _trim_keys(name, each[sentence, :, : len(target), : _count_keys(name, each, target)], memory, sentence)
+            for name, each in weights.items()
+        }
+        for sentence, target in enumerate(targets)
+    ]
+
+
+def _count_keys(name: str, weights: Tensor, target: Sequence[int]) -> int:
+    """Number of keys of an attention: those of the source, or the tokens of the target so far."""
+    return weights.shape[-1] if is_cross_attention(name) else len(target)
+
+
 def _trim_weights(name: str, rows: list[Tensor], memory: Tree, sentence: int) -> Tensor:
     keys = rows[-1].shape[-1]
-    stacked = torch.stack([pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1).cpu()
-    looked = find_memory(memory, name, keys) if is_cross_attention(name) else None
+    stacked = torch.stack([functional.pad(row, (0, keys - row.shape[-1])) for row in rows], dim=1)
+    return _trim_keys(name, stacked, memory, sentence)
+
+
+def _trim_keys(name: str, weights: Tensor, memory: Tree, sentence: int) -> Tensor:
+    """Weights on the CPU, without the padding of a source."""
+    weights = weights.cpu()
+    looked = find_memory(memory, name, weights.shape[-1]) if is_cross_attention(name) else None
     if looked is None or looked.keep is None:
-        return stacked
+        return weights
     keep = looked.keep[sentence].cpu()
-    return stacked[..., : _extent(keep)] if looked.grid is None else stacked[..., keep]  # a map is padded on two sides
+    return weights[..., : _extent(keep)] if looked.grid is None else weights[..., keep]  # a map is padded on two sides
 
 
 def _extent(keep: Bool[Tensor, " keys"]) -> int:

@@ -5,27 +5,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from typing import Any
 
 import torch
 
 from regard.config import Search
+from regard.decoding.attention_weights import compute_target_weights
 from regard.decoding.beam import beam
 from regard.decoding.constraints.state import Guard
+from regard.decoding.engines.cuda.select import find_reason as find_gpu_reason
 from regard.decoding.engines.cuda.select import select_gpu_search
 from regard.decoding.engines.eager.beam import beam as native
-from regard.decoding.engines.select import select_engine
+from regard.decoding.engines.eager.modules import EagerEngine
+from regard.decoding.engines.select import find_engine_module, select_engine
 from regard.decoding.engines.types import Engine
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
-from regard.decoding.max_length import find_device
+from regard.decoding.max_length import find_device, find_tensor
 from regard.decoding.mbr import Utility, rank_by_utility
 from regard.decoding.sample import sample
 from regard.decoding.search_tree import SearchTree as Branches
 from regard.errors import ConfigError
 from regard.models.types import Decoder
-from regard.tree import Tree
+from regard.tree import Tree, select
 
 LOGGER = logging.getLogger(__name__)
+FEW_SOURCES = 4
+"""Sources on a CPU up to which a second pass for the attention costs less than a search that computes it at each step."""
 MIN_CONSTRAINED_BEAM = 8
 """Minimum beam size with required phrases: some hypotheses before each, some after."""
 
@@ -58,8 +64,9 @@ class Searcher:
     ) -> list[list[Hypothesis]]:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
-        search = self.fast(decoder, memory, plain=not weights and tree is None and guard is None)
-        LOGGER.info("engine: %s on %s", "reference" if search is None else "fast", find_device(memory))
+        after = weights and self.attends_after(memory)
+        search = self.fast(decoder, memory, tree is None and guard is None and (after or not weights), after)
+        self._report(decoder, memory, search, weights, tree, guard)
         if settings.mbr != "none" and settings.mbr_from == "sample":
             found = self._draw(decoder, memory, lengths, weights, guard)
         elif search is not None:
@@ -93,10 +100,27 @@ class Searcher:
             ]
             if tree is not None:
                 tree.follow(found[0][0].tokens)
-        return [self._distinct(few)[:best] for few in found]
+        found = [self._distinct(few)[:best] for few in found]
+        return _attend(decoder, memory, found) if weights and search is not None else found
 
-    def fast(self, decoder: Decoder, memory: Tree, plain: bool) -> Callable[..., list[list[Hypothesis]]] | None:
-        """Select the fast search on this device; None: the reference search, which has all options."""
+    def attends_after(self, memory: Tree) -> bool:
+        """Return True if weights come from a second pass with teacher forcing, and the search keeps its engine.
+
+        For many sources on a CPU that costs more than the weights of the search that computes them at each step; an engine
+        that was asked for by name (`compiled`) is kept all the same.
+        """
+        if self.settings.precision != "float32":
+            return False
+        first = find_tensor(memory)
+        return first.device.type == "cuda" or self.compiled or len(first) <= FEW_SOURCES
+
+    def fast(
+        self, decoder: Decoder, memory: Tree, plain: bool, weights: bool = False
+    ) -> Callable[..., list[list[Hypothesis]]] | None:
+        """Select the fast search on this device; None: the reference search, which has all options.
+
+        Of an engine that calls the decoder as a module `weights` are wanted at each step, from the reference.
+        """
         settings = self.settings
         if (
             self.plain(plain)
@@ -104,7 +128,7 @@ class Searcher:
         ):
             return found
         engine = self.engine(decoder, memory, plain)
-        return None if engine is None else partial(native, engine)
+        return None if engine is None or (weights and isinstance(engine, EagerEngine)) else partial(native, engine)
 
     def plain(self, asked: bool) -> bool:
         """Return True if only the best hypotheses are wanted, without options that only the reference search has."""
@@ -134,6 +158,43 @@ class Searcher:
         groups = self.settings.beam_groups
         return self.settings.beam if self.settings.beam >= least else ceil(least / groups) * groups
 
+    def _report(
+        self,
+        decoder: Decoder,
+        memory: Tree,
+        search: Callable[..., Any] | None,
+        weights: bool,
+        tree: Branches | None,
+        guard: Guard | None,
+    ) -> None:
+        """Log the engine of a search, and the reason why there is no faster one."""
+        if not LOGGER.isEnabledFor(logging.INFO):
+            return
+        device = find_device(memory)
+        if search is None:
+            reason = self._find_reason(decoder, memory, weights, tree, guard)
+            LOGGER.info("engine: reference on %s; %s", device, reason)
+            return
+        engine = search.args[0] if isinstance(search, partial) else search
+        kind = type(engine).__module__.removeprefix("regard.decoding.engines.")
+        note = "; the attention comes from a second pass over the answers" if weights else ""
+        LOGGER.info("engine: %s on %s%s", kind, device, note)
+
+    def _find_reason(self, decoder: Decoder, memory: Tree, weights: bool, tree: Branches | None, guard: Guard | None) -> str:
+        """Reason why the reference search runs."""
+        settings = self.settings
+        reasons = {
+            "a trace shows the hypotheses of each step": tree is not None,
+            "prefixes, phrases and block_ngrams are constraints on each step": guard is not None,
+            "search.beam_groups are searched one after the other": settings.beam_groups > 1,
+            "search.coverage_penalty needs the attention of each step": bool(settings.coverage_penalty),
+            "the candidates of search.mbr are samples": settings.mbr != "none" and settings.mbr_from == "sample",
+            f"the attention of more than {FEW_SOURCES} inputs at once costs least during the search": weights
+            and not self.attends_after(memory),
+        }
+        given = next((reason for reason, applies in reasons.items() if applies), None)
+        return given or find_gpu_reason(decoder) or find_engine_module(decoder, memory)[0] or "it is in training"
+
     def _draw(
         self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
     ) -> list[list[Hypothesis]]:
@@ -149,3 +210,16 @@ class Searcher:
         for each in few:
             found.setdefault(self.text(each.tokens), each)
         return list(found.values())
+
+
+def _attend(decoder: Decoder, memory: Tree, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+    """The same hypotheses with their attention weights, computed by teacher forcing."""
+    places = [(row, rank) for row, few in enumerate(found) for rank, each in enumerate(few) if each.tokens]
+    filled = [[each._replace(weights={}) for each in few] for few in found]
+    if places:
+        rows = torch.tensor([row for row, _ in places], device=find_device(memory))
+        targets = [found[row][rank].tokens for row, rank in places]
+        weights = compute_target_weights(decoder, select(memory, rows), targets)
+        for (row, rank), each in zip(places, weights, strict=True):
+            filled[row][rank] = filled[row][rank]._replace(weights=each)
+    return filled

@@ -109,7 +109,7 @@ class ForwardPredictor(Predictor):
     def encode(self, inputs: Sequence[Input]) -> list[Any]:
         """Examples of inputs."""
         records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
-        examples: list[Any] = self.codec.encode_all(records).examples
+        examples: list[Any] = self.codec.encode_all(records, "truncate").examples
         return examples
 
     def infer(self, batch: AnyBatch, weights: bool = False) -> Any:
@@ -131,12 +131,12 @@ class ForwardPredictor(Predictor):
 
     def evaluate_records(self, prepared: Sequence[Any], *, beam: int | None = None) -> Metrics:
         """Metrics on records that the task has prepared already; `beam` has no effect."""
-        return self.evaluate_examples(self.codec.encode_all(prepared).examples)
+        return self.evaluate_examples(self.codec.encode_all(prepared, "truncate").examples)
 
     def find_unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """Indices of the prepared records to which the scores are not finite, and their errors."""
         errors = dict[int, UndistributedError]()
-        for indices, batch in self.batches(self.codec.encode_all(prepared).examples):
+        for indices, batch in self.batches(self.codec.encode_all(prepared, "truncate").examples):
             finite = self.scores(self.infer(batch)).flatten(1).isfinite().all(1).tolist()
             errors |= {index: unscored_error() for index, whole in zip(indices, finite, strict=True) if not whole}
         return errors

@@ -43,7 +43,7 @@ def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | Non
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(load_codec(folder).fitted(config.data), {}, str(out))
+                return Start(load_codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
     found = load(config.train.init_from, "cpu")
@@ -52,7 +52,7 @@ def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | Non
             f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
         )
     same_tokens(found, config.data, config.train.init_from)
-    return Start(found.codec.fitted(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
+    return Start(found.codec.adapt(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
 
 
 def begun(out: Path) -> bool:

@@ -195,12 +195,12 @@ class Predictor(ABC):
 
     def is_known(self, source: Input) -> bool:
         """False where the model has seen nothing in an input, so that an answer would be a guess."""
-        known: bool = self.codec.knows(self.read(source))
+        known: bool = self.codec.is_known(self.read(source))
         return known
 
     def fits(self, source: Input) -> bool:
         """True if an input is known and not longer than what the model reads."""
-        fitting: bool = self.codec.reads(self.read(source))
+        fitting: bool = self.codec.fits(self.read(source))
         return fitting
 
 

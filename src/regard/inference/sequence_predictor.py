@@ -58,7 +58,7 @@ class SequenceTask(PredictorTask, Protocol):
 
     def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics: ...
 
-    def measure_examples(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
         """Metrics of a model beside those of its answers, such as where it attends."""
 
 
@@ -186,7 +186,7 @@ class SequencePredictor(Predictor):
     def evaluate_examples(self, examples: Sequence[Any], *, beam: int | None = None) -> Metrics:
         """Metrics on examples that the codec has encoded."""
         prepared = [example.record for example in examples]
-        outputs, read = [""] * len(examples), self.codec.short(prepared)
+        outputs, read = [""] * len(examples), self.codec.select_fitting(prepared)
         likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
         fitting = [examples[index] for index in read]
@@ -196,7 +196,7 @@ class SequencePredictor(Predictor):
             outputs[read[place]] = self._make_prediction(fitting[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         metrics = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        metrics |= self.task.measure_examples(self, examples)
+        metrics |= self.task.measure_model(self, examples)
         return metrics if likely is None else metrics | {"perplexity": likely}
 
     def find_unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
@@ -288,7 +288,7 @@ class SequencePredictor(Predictor):
                 with torch.no_grad():
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
-                    memory = self.model.encode(moved) if weights else encode(self.model, moved, *how)
+                    memory = encode(self.model, moved, *how)
                 return [*self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)]
         except UndistributedError as error:
             if len(lengths) == 1:
@@ -338,9 +338,8 @@ class SequencePredictor(Predictor):
         guard = None
         if settings.block_ngrams or any(map(any, constraints or ())):
             where = next(self.model.parameters()).device
-            guard = guarded(
-                constraints or [ConstraintSpec()] * len(lengths), self.spelling, self.written, settings.block_ngrams, where
-            )
+            specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
+            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
             lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)

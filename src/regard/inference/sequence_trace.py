@@ -84,7 +84,7 @@ def search_answer(
     predictor: "SequencePredictor", encoded: Any, beam: int, wish: ConstraintSpec = ConstraintSpec()
 ) -> tuple[list[int], SearchTree | None]:
     """Tokens of the best answer, and the tree of the search where there is one."""
-    device, source = next(predictor.model.parameters()).device, predictor.codec.alone(encoded)
+    device, source = next(predictor.model.parameters()).device, predictor.codec.collate([encoded])
     with torch.no_grad():
         memory = predictor.model.encode(source.to(device))
     tree = SearchTree() if beam > 1 else None

@@ -1,8 +1,8 @@
-"""Tasks: what is learned, one file each.
+"""Tasks, one file or folder each.
 
-A task's file says what a record looks like to the model (`prepare`) and what to train on when no file is given (`draw`), and
-holds its `Config`. Where its models write text, it says what that means to a person (`finish`), and how good it is
-(`measure`). What tasks of one shape share is in `regard.tasks.kinds.types`: the class of a task's config says which.
+A task has the preprocessing of a record (`prepare`), synthetic data for when no file is named (`synthesise`) and a `Config`.
+Where its models write text, it also has postprocessing (`finish`) and metrics (`measure`). The class of its config names its
+family (`regard.tasks.kinds.types`), which has the model, the loss and the predictor.
 """
 
 from dataclasses import replace
@@ -34,10 +34,10 @@ def bind(name: str) -> BoundTask:
 
 
 def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
-    """All that the training loop needs to know, and what became of the records; `out` is the directory to train into."""
+    """The experiment for the training loop, and the report on the encoded records; `out` is the run directory."""
     task = find(name)
-    made, report = family(config).experiment(name, task, config, out)
-    return replace(made, callbacks=(*made.callbacks, partial(film, prepare=task.prepare))), report
+    experiment, report = family(config).experiment(name, task, config, out)
+    return replace(experiment, callbacks=(*experiment.callbacks, partial(film, prepare=task.prepare))), report
 
 
 def build(config: TaskConfig, codec: Any) -> nn.Module:

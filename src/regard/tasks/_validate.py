@@ -1,4 +1,4 @@
-"""Which settings a model heeds: one that changes nothing is a mistake, and is told before anything is trained."""
+"""Validation of settings against the model: a setting without effect is an error before training begins."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -10,10 +10,10 @@ from regard.models.packing import check_settings
 
 
 class Rule(NamedTuple):
-    """When a setting counts, and that in words."""
+    """Condition under which a setting has an effect, and its description."""
 
     counts: Callable[[Any], bool]
-    """Of a whole config."""
+    """Predicate of a whole config."""
     needs: str
 
 
@@ -85,7 +85,7 @@ def _decodes_itself(config: Any) -> bool:
     return bool(config.train.scheduled_sampling != "none")
 
 
-WHOLE = "a model that sees all of a picture (model.glimpses=0)"
+WHOLE = "a model that reads the whole picture (model.glimpses=0)"
 GLIMPSES = "a model that takes glimpses at a picture (model.glimpses=6)"
 
 RULES = {
@@ -145,10 +145,10 @@ RULES = {
         lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
         "a task that chooses among words or labels",
     ),
-    "train.reinforce_baseline": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.reinforce_reward": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.entropy_bonus": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
-    "train.soft_attention_rate": Rule(_draws, "an attention that draws where it looks, such as additive+hard"),
+    "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
+    "train.reinforce_reward": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
+    "train.entropy_bonus": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
+    "train.soft_attention_rate": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
     "train.coverage_weight": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
@@ -178,13 +178,13 @@ RULES = {
         "an attention, or a transformer encoder or decoder, in a task that reads text",
     ),
     "train.record_every": Rule(
-        lambda config: config.train.record_example is not None, "a film (train.record_example=SENTENCE)"
+        lambda config: config.train.record_example is not None, "a recorded example (train.record_example=SENTENCE)"
     ),
     "train.scheduled_sampling_max": Rule(
-        _decodes_itself, "self-decoding (train.scheduled_sampling=linear or another schedule)"
+        _decodes_itself, "scheduled sampling (train.scheduled_sampling=linear or another schedule)"
     ),
     "train.scheduled_sampling_steps": Rule(
-        _decodes_itself, "self-decoding (train.scheduled_sampling=linear or another schedule)"
+        _decodes_itself, "scheduled sampling (train.scheduled_sampling=linear or another schedule)"
     ),
     "train.packing_length": Rule(
         lambda config: _reads_text(config) and config.model.encoder == config.model.decoder == "transformer",
@@ -197,18 +197,18 @@ RULES = {
     ),
     "search.mbr_candidates": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
     "search.mbr_from": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
-    "data.samples": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
+    "data.samples": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "data.max_bytes": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.max_records": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.box_format": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
-    "data.language": Rule(lambda config: config.data.train is None, "a task that draws its own data (no data.train)"),
+    "data.language": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "dropout.attention": Rule(
         lambda config: _attends(config) or _any("transformer", "vit")(config),
         "an attention, or a transformer encoder or decoder",
     ),
     "model.rerank_top_k": Rule(
         lambda config: getattr(config.model, "reranking_layers", 0) > 0,
-        "layers that look at a picture and a text together (model.reranking_layers=1 or more)",
+        "cross-attention layers over a picture and a text (model.reranking_layers=1 or more)",
     ),
     "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
 }
@@ -219,18 +219,18 @@ TEACHING += ["guided_alignment_head", "moment_matching", "reinforce_baseline", "
 TEACHING += ["scheduled_sampling", "scheduled_sampling_max", "scheduled_sampling_steps", "sequence_loss", "sequence_metric"]
 TEACHING += ["sequence_samples", "minimum_risk_alpha", "minimum_risk_reference", "sequence_weight", "sequence_start"]
 TEACHING += ["packing_length", "cuda_graphs", "compile", "record_example", "record_every"]
-"""What of a training is only for models that write text."""
+"""Settings of train that only models that write text have."""
 
 
 def unwritten(config: Any) -> list[str]:
-    """The settings that need a model that writes text, of a config whose models write none."""
+    """Paths of the settings that need a model that writes text; empty for a config whose models do."""
     search = [each.name for each in fields(config.search) if each.name != "batch_size"]
     of_texts = ["data.bleu_tokenizer", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
     return [] if config.WRITES else of_texts
 
 
 def heeded(configs: Sequence[Any], default: Any) -> None:
-    """Raise for a setting that was changed from its default and that none of these configs of a task pays heed to."""
+    """Raise for a setting that differs from its default and has an effect in none of these configs of a task."""
     for path in unwritten(default):
         if changed := [each for config in configs if (each := _at(config, path)) != _at(default, path)]:
             raise ConfigError(
@@ -250,7 +250,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
 
 
 def trainable(config: Any) -> None:
-    """Raise for settings of a training that contradict each other, or need what is not there."""
+    """Raise for training settings that contradict each other or need a missing package."""
     from importlib.util import find_spec
 
     train = config.train
@@ -271,13 +271,13 @@ def trainable(config: Any) -> None:
         raise ConfigError(f"train.sequence_weight needs to be from 0 to 1, got {train.sequence_weight}")
     if train.sequence_loss != "none" and train.sequence_weight == 0:
         raise ConfigError(
-            f"train.sequence_weight=0 leaves train.sequence_loss={train.sequence_loss} no say; give it a share, or leave "
+            f"train.sequence_weight=0 leaves train.sequence_loss={train.sequence_loss} without weight; raise it, or leave "
             "both out"
         )
     if train.sequence_loss == "minimum_risk" and train.sequence_samples == 1 and not train.minimum_risk_reference:
         raise ConfigError(
             "train.sequence_loss=minimum_risk compares several outputs, and train.sequence_samples=1 without the reference "
-            "leaves one, from which nothing is learned; draw 2 or more, or keep the reference "
+            "leaves one, from which nothing is learned; sample 2 or more, or keep the reference "
             "(train.minimum_risk_reference=true)"
         )
     if train.sequence_loss == "minimum_risk" and train.minimum_risk_alpha == 0:
@@ -286,8 +286,8 @@ def trainable(config: Any) -> None:
         )
     if train.moment_matching and "memory_network" in config.model.attention.name.split("+"):
         raise ConfigError(
-            "train.moment_matching compares what an attention finds with what it reads, and memory_network adds its "
-            "question to that; set it to 0, or use another attention"
+            "train.moment_matching compares the context of an attention with its values, and memory_network adds its "
+            "query to the context; set it to 0, or use another attention"
         )
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
@@ -297,10 +297,12 @@ def trainable(config: Any) -> None:
 
 
 def searchable(config: Any) -> None:
-    """Raise for settings of a search that contradict each other."""
+    """Raise for search settings that contradict each other."""
     search = config.search
     if search.unknown == "copy" and config.model.attention.name == "none":
-        raise ConfigError("search.unknown=copy copies what an attention looks at, and this model has none; leave it out")
+        raise ConfigError(
+            "search.unknown=copy copies the source token with the largest weight, and this model has none; leave it out"
+        )
     if search.unknown == "copy" and not _reads_text(config):
         raise ConfigError("search.unknown=copy copies words of a text, and this model reads pictures; leave it out")
     if search.beam % search.beam_groups:
@@ -311,25 +313,25 @@ def searchable(config: Any) -> None:
     if search.mbr != "none" and search.mbr_from == "sample" and search.beam_groups > 1:
         raise ConfigError(
             f"search.beam_groups={search.beam_groups} would change nothing: with search.mbr_from=sample candidates are "
-            "drawn, not looked for; leave it out"
+            "sampled, not searched for; leave it out"
         )
 
 
 def buildable(config: Any) -> None:
-    """Raise where no network can be made of a config, without making one: its tensors take no room."""
+    """Raise where no model can be built from a config; it is built on the meta device, where tensors take no memory."""
     import torch
 
-    from regard.tasks.kinds.types import family  # above this folder, since a config alone says which network is its
+    from regard.tasks.kinds.types import family  # imported late: kinds.types imports this folder
 
     try:
         with torch.device("meta"):
-            family(config).outline(config)
+            family(config).build_small(config)
     except (ValueError, LookupError) as error:
         raise ConfigError(str(error)) from error
 
 
 def _at(config: Any, path: str) -> Any:
-    """The value at a dotted path; None where this config has no such place."""
+    """The value at a dotted path; None where this config has no such setting."""
     for name in path.split("."):
         if not is_dataclass(config) or name not in {each.name for each in fields(config)}:
             return None

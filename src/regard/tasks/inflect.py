@@ -31,7 +31,7 @@ class Config(TextConfig):
 
 
 def prepare(record: Record) -> Record:
-    """Letters and features with spaces between them; a feature begins with _, so that it is no letter."""
+    """Separate letters and features by spaces; a feature begins with _, so that it is no letter."""
     lemma, _, features = record.source.partition(BETWEEN)
     tags = [f"_{re.sub(OTHER, '_', feature)}" for feature in features.split(";") if feature]
     target = None if record.target is None else spaced(record.target)
@@ -39,7 +39,7 @@ def prepare(record: Record) -> Record:
 
 
 def finish(text: str) -> str:
-    """The letters together again."""
+    """Join the letters, and restore spaces."""
     return text.replace(" ", "").replace(SPACE, " ")
 
 
@@ -48,13 +48,13 @@ def spaced(word: str) -> str:
     return " ".join(word.replace(" ", SPACE))
 
 
-def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
-    """Invented lemmas in an invented, mostly regular inflection."""
+def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Synthetic lemmas of a mostly regular inflection, for training and validation."""
     return synthetic.split(synthetic_languages.inflection(samples, seed), valid=max(1, samples // 10))
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """The share of forms that are right as a whole, and the error rate of their letters."""
+    """Exact match of forms, and character error rate."""
     return {
         "exact": measured(ExactMatch(), outputs, references),
         "cer": measured(ErrorRate("characters"), outputs, references),

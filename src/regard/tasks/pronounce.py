@@ -28,22 +28,22 @@ class Config(TextConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """The record unchanged."""
     return record
 
 
 def finish(text: str) -> str:
-    """Phones with spaces between them."""
+    """The text unchanged: phones separated by spaces."""
     return text
 
 
-def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
-    """Invented words of an invented, regular spelling."""
+def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Synthetic words of a regular spelling, for training and validation."""
     return synthetic.split(synthetic_languages.spelling(samples, seed), valid=max(1, samples // 10))
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """The share of words that are right as a whole, and the phone error rate. WER is 100 - exact."""
+    """Exact match of words, and phone error rate. WER is 100 - exact."""
     return {
         "exact": measured(ExactMatch(), outputs, references),
         "per": measured(ErrorRate("phonemes"), outputs, references),

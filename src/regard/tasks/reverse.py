@@ -1,4 +1,4 @@
-"""Reverse: a string of letters in, the same backwards out. The toy on which a mechanism shows that it works."""
+"""Reverse: a string of letters in, the reversed string out: a small diagnostic task for mechanisms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ class Config(TextConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """The record unchanged."""
     return record
 
 
 def finish(text: str) -> str:
-    """As it comes."""
+    """The text unchanged."""
     return text
 
 
-def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
-    """Random strings of letters."""
+def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Random strings of letters, for training and validation."""
     return synthetic.split(synthetic.reversal(samples, seed), valid=max(1, samples // 10))
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """The share of strings that are right as a whole."""
+    """Exact match of strings."""
     return {"exact": measured(ExactMatch(), outputs, references)}

@@ -1,4 +1,4 @@
-"""Translate: a sentence in, the same in another language out."""
+"""Translate: a sentence in, its translation out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from regard.tasks import TextConfig
 
 @dataclass(frozen=True)
 class Config(TextConfig):
-    """Words as they stand (a Chinese character is one), and a small recurrent network with additive attention."""
+    """Word tokens (a Chinese character is one), and a small recurrent network with additive attention."""
 
     data: Data = field(default_factory=lambda: Data(batch_tokens=1024))
     model: Model = field(default_factory=lambda: Model(hidden_size=128))
@@ -23,22 +23,22 @@ class Config(TextConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """The record unchanged."""
     return record
 
 
 def finish(text: str) -> str:
-    """As it comes."""
+    """The text unchanged."""
     return text
 
 
-def draw(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
-    """Sentences of a small English-Chinese grammar."""
+def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
+    """Synthetic sentence pairs of a small English-Chinese grammar, for training and validation."""
     return synthetic.split(synthetic.grammar(samples, seed), valid=max(1, samples // 10))
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """BLEU, chrF, exact match and word errors (but for Chinese, which marks no words), and BLEU by words of the source."""
+    """BLEU, chrF, exact match, word error rate (except for Chinese, which marks no words), and BLEU by source length."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
     metric = Bleu(config.data.bleu_tokenizer if config.data.bleu_tokenizer != "auto" else "zh" if chinese else "13a")
     words: Metrics = {} if chinese else {"wer": measured(ErrorRate("words"), outputs, references)}

@@ -8,7 +8,7 @@ from regard.attention.types import Encoded, Memory
 class Shy(CoverageBase):
     """Keys that were read push queries away."""
 
-    def told(self, memory: Memory, state):
+    def add_coverage(self, memory: Memory, state):
         return memory._replace(keys=memory.keys * (1 - state[:, None, :, None]))
 
 
@@ -16,7 +16,7 @@ def made() -> Shy:
     return Shy(2, score="dot")
 
 
-def test_what_was_read_adds_up_and_keys_are_told():
+def test_the_state_is_the_sum_of_weights_and_changes_the_keys():
     attention, source = made(), Encoded(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]))
     memory, query = attention.remember(source), torch.tensor([[[5.0, 0.0], [5.0, 0.0]]])
     found = attention(query, memory, weights=True)
@@ -26,7 +26,7 @@ def test_what_was_read_adds_up_and_keys_are_told():
     assert_close(found.state[0], first + second)
 
 
-def test_two_looks_at_once_are_two_looks_one_after_the_other():
+def test_two_queries_at_once_equal_two_steps():
     attention, memory = made(), made().remember(Encoded(torch.randn(3, 4, 2)))
     query = torch.randn(3, 2, 2)
     both = attention(query, memory, weights=True)
@@ -36,7 +36,7 @@ def test_two_looks_at_once_are_two_looks_one_after_the_other():
     assert_close(both.state, two.state)
 
 
-def test_weights_are_given_only_where_they_are_wanted():
+def test_weights_are_returned_only_on_request():
     attention = made()
     memory = attention.remember(Encoded(torch.randn(1, 3, 2)))
     assert attention(torch.randn(1, 1, 2), memory).weights is None

@@ -70,7 +70,7 @@ def test_the_more_a_word_becomes_the_less_of_it_is_covered_by_one_look():
     found = Fertility(2, most=3.0)
     memory = found.remember(torch.randn(1, 4, 2))
     state = torch.ones(1, 4)
-    told = (found.told(memory, state).keys - memory.keys)[0, 0] @ found.w.weight[:, 0]
+    told = (found.add_coverage(memory, state).keys - memory.keys)[0, 0] @ found.w.weight[:, 0]
     assert told.argsort().tolist() == found.fertility(memory)[0].argsort(descending=True).tolist()
     assert ((found.fertility(memory) > 0) & (found.fertility(memory) < 3)).all()
 

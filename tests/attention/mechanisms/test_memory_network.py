@@ -78,7 +78,7 @@ def test_hops_stand_in_the_axis_of_heads(tying):
 def test_what_a_hop_asks_is_what_the_hop_before_asked_and_found():
     made, query = MemoryNetwork(3, 2, size=4), torch.randn(2, 5, 3)
     memory = made.remember(torch.randn(2, 4, 2))
-    first, second, third = made.walk(query, memory)
+    first, second, third = made.run_hops(query, memory)
     assert_close(second.question, first.question + first.answer.context[:, 0])
     assert_close(made(query, memory).context, third.question + third.answer.context[:, 0])
 
@@ -287,7 +287,7 @@ def test_what_has_variance_one_begins_with_scores_of_variance_one(query, key, si
     made = MemoryNetwork(query, key, size=size)
     memory = made.remember(torch.randn(4, 30, key))
     for hop in range(3):  # those that come after the first also ask for what was read, and are wider
-        question = made.walk(torch.randn(4, 20, query), memory)[hop].question
+        question = made.run_hops(torch.randn(4, 20, query), memory)[hop].question
         spread = made.score(question[:, None], memory.keys[:, hop : hop + 1]).std(-1).mean()
         assert 0.5 < spread < (2 if hop == 0 else 6)
 

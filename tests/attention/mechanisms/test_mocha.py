@@ -135,7 +135,7 @@ def test_over_all_queries_at_once_the_stages_give_the_same():
     for mode in (True, False):
         made = Mocha(4, 5, r=0.0, noise=0.0).train(mode)
         memory, query = made.remember(Encoded(torch.randn(2, 6, 5))), torch.randn(2, 3, 4)
-        normalise = ChunkNormaliser(made.normalise, made.score.inside(query[:, None], memory.keys), made.chunk)
+        normalise = ChunkNormaliser(made.normalise, made.score.score_chunk(query[:, None], memory.keys), made.chunk)
         assert_close(normalise(made.score(query[:, None], memory.keys))[:, 0], weights(made, query, memory))
         assert not normalise.sums_to_one
     assert isinstance(made.normalise, MonotonicNormaliser)

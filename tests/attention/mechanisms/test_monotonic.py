@@ -266,7 +266,7 @@ def test_noise_is_drawn_only_while_training():
 
 def test_noise_has_the_deviation_that_was_asked_for():
     normalise = MonotonicNormaliser(noise=2.0)
-    stop, go = normalise.chances(torch.zeros(1, 1, 1, 100_000))
+    stop, go = normalise.stop_probabilities(torch.zeros(1, 1, 1, 100_000))
     assert_close(stop + go, torch.ones_like(stop))
     assert 1.97 < stop.logit().std() < 2.03
 

@@ -18,7 +18,7 @@ class Given(nn.Module):
     def forward(self, query, prepared):
         return query[..., : prepared.shape[-1]] @ prepared.mT
 
-    def inside(self, query, prepared):
+    def score_chunk(self, query, prepared):
         return query[..., prepared.shape[-1] :] @ prepared.mT
 
 

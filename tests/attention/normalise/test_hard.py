@@ -161,5 +161,5 @@ def test_a_gradient_passes_through_looks_that_are_not_drawn():
 
 def test_soft_looks_need_to_be_a_share():
     assert str(Hard(soft=0.5)) == "Hard(soft=0.5)"
-    with pytest.raises(ValueError, match=r"Hard needs a share of soft looks from 0 to 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"Hard needs a fraction of softmax rows from 0 to 1, got 1\.5"):
         Hard(soft=1.5)

@@ -25,7 +25,7 @@ def drawn(height=16, width=16):
 
 
 def test_texts_become_numbers_and_pictures_stay_what_they_are(codec):
-    examples, report = codec.encode_all(RECORDS, drawn=[drawn(), drawn()])
+    examples, report = codec.encode_all(RECORDS, renderers=[drawn(), drawn()])
     assert [example.record for example in examples] == RECORDS[1:]  # the first has three words, and no room for an end
     assert str(report) == "1 of 2 records, 1 dropped as too long"
     assert codec.decode(examples[0].target) == "two stars"
@@ -36,7 +36,7 @@ def test_texts_become_numbers_and_pictures_stay_what_they_are(codec):
 
 
 def test_what_was_never_seen_is_unknown(codec):
-    corpus = codec.encode_all([Record("c.png", "a cat", "t.tsv:3")], drawn=[drawn()])
+    corpus = codec.encode_all([Record("c.png", "a cat", "t.tsv:3")], renderers=[drawn()])
     assert corpus.examples[0].target[1:] == [UNK, EOS]
     assert corpus.report.unknown == 0.5
 
@@ -52,9 +52,9 @@ def test_pictures_that_are_missing_are_listed_with_their_lines(codec, tmp_path):
 def test_a_file_that_is_no_picture_is_named(codec, tmp_path):
     (tmp_path / "no.png").write_text("text")
     with pytest.raises(DataError, match=r"no\.png is no PNG, JPEG or WebP picture"):
-        codec.reads(Record(str(tmp_path / "no.png"), None, "input:1"))
+        codec.fits(Record(str(tmp_path / "no.png"), None, "input:1"))
     with pytest.raises(DataError, match=r"gone\.png"):
-        codec.knows(Record(str(tmp_path / "gone.png"), None, "input:1"))
+        codec.is_known(Record(str(tmp_path / "gone.png"), None, "input:1"))
 
 
 def test_a_map_has_a_place_for_each_square_of_the_picture_as_it_is_read(codec):
@@ -62,7 +62,7 @@ def test_a_map_has_a_place_for_each_square_of_the_picture_as_it_is_read(codec):
     assert codec.read_image(example).shape[2] == 16
     assert codec.grid(example) == (1, 2)
     assert codec.pieces(example) == ["1,1", "1,2"]
-    assert codec.alone(example).data.shape == (1, 3, 8, 16)
+    assert codec.collate([example]).data.shape == (1, 3, 8, 16)
 
 
 def test_channels_are_measured(codec):

@@ -14,7 +14,7 @@ def test_a_picture_has_a_place_for_each_square_and_each_is_called_by_row_and_col
     example = ImageExample(torch.zeros(3, 16, 20))
     assert CODEC.grid(example) == (2, 3)
     assert CODEC.pieces(example) == ["1,1", "1,2", "1,3", "2,1", "2,2", "2,3"]
-    assert CODEC.alone(example).data.shape == (1, 3, 16, 24)
+    assert CODEC.collate([example]).data.shape == (1, 3, 16, 24)
     assert CODEC.read_image(example).shape == (3, 16, 20)
 
 
@@ -47,9 +47,9 @@ def test_a_budget_is_so_many_pictures_as_large_as_they_may_be():
 def test_what_is_there_is_known_and_nothing_is_too_long(tmp_path):
     (tmp_path / "a.png").write_bytes(png(torch.zeros(3, 4, 4)))
     record = Record("a.png", None, f"{tmp_path / 'table.tsv'}:1")
-    assert CODEC.knows(record)
-    assert CODEC.reads(record)
-    assert CODEC.short([record, record]) == [0, 1]
+    assert CODEC.is_known(record)
+    assert CODEC.fits(record)
+    assert CODEC.select_fitting([record, record]) == [0, 1]
 
 
 def test_what_is_saved_comes_back():

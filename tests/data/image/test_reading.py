@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from regard.data.image.reading import BELIEVED, decode, decode_pixels, missing, place, present, read, read_pixels, size
-from regard.data.records import Record
+from regard.data.image.reading import BELIEVED, decode, decode_pixels, missing, present, read, read_pixels, size
+from regard.data.records import Record, locate
 from regard.errors import DataError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (11, 17, 3), np.uint8)
@@ -316,9 +316,9 @@ def test_channels_are_one_or_three():
 
 
 def test_paths_count_from_the_folder_of_their_table(tmp_path):
-    assert place(Record("a.png", None, f"{tmp_path}/t.tsv:1")) == tmp_path / "a.png"
-    assert place(Record(str(tmp_path / "a.png"), None, "elsewhere/t.tsv:1")) == tmp_path / "a.png"
-    assert str(place(Record("a.png", None, "stdin:1"))) == "a.png"
+    assert locate(Record("a.png", None, f"{tmp_path}/t.tsv:1")) == tmp_path / "a.png"
+    assert locate(Record(str(tmp_path / "a.png"), None, "elsewhere/t.tsv:1")) == tmp_path / "a.png"
+    assert str(locate(Record("a.png", None, "stdin:1"))) == "a.png"
 
 
 def test_a_text_in_the_place_of_a_path_is_a_missing_picture():

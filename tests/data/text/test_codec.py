@@ -9,7 +9,7 @@ from regard.data.codec import Report
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.table import DataError, Record
 from regard.data.text.codec import Example, TextCodec
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 
 RECORDS = [
     Record("Tom chases Jerry", "汤姆追逐杰瑞", "a:1"),
@@ -119,8 +119,8 @@ def test_lengths_count_the_end():
     assert codec.encode_all(RECORDS).report == Report(3, 2, 0, 0, 1, 0.0)
     assert len(codec.encode_all(RECORDS).examples[0].source) == 4
     assert len(codec.encode_all(RECORDS).examples[0].target) == 7
-    assert fit(max_source_length=3).encode_all(RECORDS).report.kept == 0
-    assert fit(max_target_length=6).encode_all(RECORDS).report.kept == 0
+    assert fit(max_source_length=3).encode_all(RECORDS).report.encoded == 0
+    assert fit(max_target_length=6).encode_all(RECORDS).report.encoded == 0
 
 
 def test_what_is_too_long_is_cut_and_counted():

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.text.synthetic import aligned, grammar, reversal, split
-from regard.data.tokenizers.pretokenize import split as cut
+from regard.data.text.tokenizers.pretokenize import split as cut
 
 ALIGNED = {each.record.source: each for each in aligned(4000)}
 SENTENCES = {source: each.record.target for source, each in ALIGNED.items()}

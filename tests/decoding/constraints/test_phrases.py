@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data import tokenizers
+from regard.data.text import tokenizers
 from regard.decoding.constraints.phrases import UNREACHABLE, Phrases, build_automaton, count_tokens_left
 from regard.decoding.constraints.spelling import Spelling
 

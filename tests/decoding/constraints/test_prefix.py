@@ -1,7 +1,9 @@
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from regard.data import tokenizers
 from regard.data.special_tokens import BOS
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.decoding.constraints.prefix import Prefix, build_table
 
 TEXTS = ["the cat sees the catalogue", "Tom chases a cat", "Tom chatted"] * 5
@@ -77,3 +79,22 @@ def test_a_table_leads_through_every_prefix_to_the_free_state():
     assert rows[first + 1, 6] == 0
     assert rows[first + 1, BOS] == first + 1
     assert rows[0].eq(0).all()
+
+
+def test_tokens_from_elsewhere_write_a_prefix_as_their_decoder_joins_them():
+    pieces = ["<pad>", "</s>", "<unk>", "▁the", "▁cat", "▁c", "at", "alogue", "▁", "ing", "▁catx"]
+    model = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=2))
+    model.pre_tokenizer, model.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    tokenizer = Pretrained((0, 1, 1, 2, *range(3, 11)), model)
+    assert set(written(Prefix.of("the ca", tokenizer), tokenizer)) == {"the cat", "the catx", "the calogue"}
+    assert set(written(Prefix.of("the cat", tokenizer), tokenizer)) == {"the cat", "the catx"}
+    assert set(written(Prefix.of("the catx", tokenizer), tokenizer)) == {"the catx"}  # nothing goes on behind "▁cat"
+    assert all(text.startswith("the cat ") for text in written(Prefix.of("the cat ", tokenizer), tokenizer))
+    assert set(written(Prefix.of("cat", tokenizer), tokenizer)) == {"cat", "catx"}
+    for text in ("the cow", "zebra cat"):
+        with pytest.raises(ValueError, match=f"the prefix '{text}' holds what the model cannot write; begin with"):
+            Prefix.of(text, tokenizer)
+
+
+def test_a_prefix_stands_behind_a_first_token_that_writes_nothing():
+    assert Prefix.forced([7, 5]).behind(9).states == ({9: 1}, {7: 2}, {5: 3})

@@ -1,7 +1,7 @@
 import pytest
 
-from regard.data import tokenizers
 from regard.data.lines import Line
+from regard.data.text import tokenizers
 from regard.decoding import beam
 from regard.decoding.constraints.spec import ConstraintSpec, build_guard, expand_specs, parse_spec
 from regard.decoding.constraints.spelling import Spelling

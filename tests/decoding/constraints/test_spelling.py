@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data import tokenizers
+from regard.data.text import tokenizers
 from regard.decoding.constraints.spelling import NO_LETTER, Spelling
 
 TEXTS = ['Tom\'s cat sees "Tom".', "the cat sees the catalogue", "a cat, a cat and a cat"] * 3

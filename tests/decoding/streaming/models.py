@@ -11,7 +11,7 @@ from regard.data.text.codec import TextCodec
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.tasks.translate import Config
 
-RECORDS, _ = tasks.find("translate").draw(60, 0)
+RECORDS, _ = tasks.find("translate").synthesise(60, 0)
 TEXTS = [record.source for record in RECORDS]
 DECODERS = ("recurrent", "convolution", "transformer")
 ONE_WAY = {

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from regard.data.special_tokens import EOS
 from regard.data.table import Record
-from regard.data.tokenizers import KINDS
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers import KINDS
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.decoding.streaming.source import covers, encode_stable_tokens, stream_token_ids
 
 from .models import codec

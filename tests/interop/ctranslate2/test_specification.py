@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from regard.data.tokenizers.bytes import Bytes
-from regard.data.tokenizers.vocabulary import Vocabulary
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.vocabulary import Vocabulary
+from regard.data.text.tokenizers.words import Words
 from regard.errors import RefusedError
 from regard.interop.ctranslate2.specification import files, spellings
 

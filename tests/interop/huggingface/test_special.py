@@ -1,7 +1,7 @@
 import torch
 
-from regard.data.tokenizers.bytes import Bytes
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.interop.huggingface.special import owners, special
 
 

@@ -3,7 +3,7 @@ import torch
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from regard.attention.score.t5 import T5
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.interop.huggingface.settings import Settings
 from regard.interop.huggingface.t5_import import Named, described, named, tied, weights
 

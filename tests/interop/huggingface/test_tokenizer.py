@@ -5,11 +5,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import pytest
 import transformers
 
-from regard.data import tokenizers
 from regard.data.special_tokens import EOS
+from regard.data.text import tokenizers
 from regard.data.text.codec import TextCodec
 from regard.data.text.synthetic import grammar
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.interop.huggingface.tokenizer import tokenizer
 
 TEXTS = [text for record in grammar(250, 0) for text in (record.source, record.target)]

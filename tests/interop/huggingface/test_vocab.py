@@ -3,7 +3,7 @@ import json
 import pytest
 from tokenizers import Tokenizer, models
 
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface.settings import Settings
 from regard.interop.huggingface.vocab import codec_of, copies, ids, number_of, unknown_id

@@ -36,7 +36,7 @@ def theirs(folder):
 
 
 def examples(trained, count, words=range(9)):
-    records = [each for each in trained.task.draw(20 * count, seed=9)[0] if len(each.source.split()) in words][:count]
+    records = [each for each in trained.task.synthesise(20 * count, seed=9)[0] if len(each.source.split()) in words][:count]
     return trained.codec.encode_all(map(trained.task.prepare, records), "truncate").examples
 
 

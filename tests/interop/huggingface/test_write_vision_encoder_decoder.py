@@ -21,7 +21,7 @@ from regard.interop.huggingface.write import files, write
 from regard.interop.huggingface.write_vision_encoder_decoder import misfit
 from regard.interop.onnx.write import graphs
 from regard.interop.output import put
-from regard.tasks.caption.experiment import fitted
+from regard.tasks.caption.experiment import fit_codec
 from regard.tasks.caption.task import Config
 
 from .tiny import END, VOCABULARY, saved
@@ -89,7 +89,7 @@ def captioner(data=None, vit=None, **model):
     chosen |= {"attention": AttentionPart("transformer", 2), "positions": "learned", "scale_embedding": False}
     data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
     config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
-    codec = fitted([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
+    codec = fit_codec([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
     return SequencePredictor(tasks.bind("caption"), config, codec, tasks.build(config, codec))
 
 
@@ -100,7 +100,7 @@ def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
     picture = torch.randint(0, 256, (3, 8, 12)).byte()
     with torch.no_grad():
         found = model(pixel_values=seen(picture[None]), decoder_input_ids=target).logits
-        ours = trained.model(trained.codec.alone(ImageExample(picture)), target).output
+        ours = trained.model(trained.codec.collate([ImageExample(picture)]), target).output
     assert_close(found, ours, atol=1e-5, rtol=0)
 
 

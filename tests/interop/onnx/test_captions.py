@@ -28,7 +28,7 @@ SIZES = [(32, 32), (16, 24), (9, 30), (31, 17), (1, 1), (80, 90)]
 @pytest.fixture
 def pictures(tmp_path):
     """Drawn pictures of different sizes."""
-    scenes, found = task.draw(20, seed=1)[0], []
+    scenes, found = task.synthesise(20, seed=1)[0], []
     for number, (height, width) in enumerate(SIZES):
         drawing = Drawing(scenes[number], 96, "english")()
         found.append(tmp_path / f"{number}.png")

@@ -50,7 +50,7 @@ def test_what_depends_on_weights_alone_is_computed_beforehand():
 
 
 def test_int8_is_smaller_and_says_the_same(run, exported, small):
-    records = tasks.find("translate").draw(200, seed=0)[1]
+    records = tasks.find("translate").synthesise(200, seed=0)[1]
     before, after = (regard.load(each, "cpu") for each in (run, small))
     ours, theirs = (each.predict([record.source for record in records]) for each in (before, after))
     decisions = [  # those made after equal beginnings: once they part, two answers are two sentences

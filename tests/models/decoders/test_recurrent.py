@@ -219,7 +219,7 @@ class Counting(Stateful):
     def start(self, memory):
         return (torch.zeros(len(memory.values), 1, 1),)
 
-    def look(self, query, memory, state, *, offset, weights):
+    def step(self, query, memory, state, *, offset, weights):
         found = Attention.forward(self, query, memory, offset=offset, weights=weights)
         return found._replace(context=found.context * (state[0] + 1), state=(state[0] + 1,))
 

@@ -164,7 +164,7 @@ def test_a_table_is_read_from_its_own_folder_by_the_columns_that_are_named(table
         tasks.experiment("caption", config(data))
     data = dataclasses.replace(data, valid=str(named), augment="affine+light", channels=1)
     experiment, report = tasks.experiment("caption", config(data))
-    assert report.kept == 6
+    assert report.encoded == 6
     assert not experiment.extra_files
     loss = experiment.loss(experiment.model, experiment.train.batch(0), Progress(0, 2))
     loss.total.backward()
@@ -182,8 +182,8 @@ def test_pictures_that_are_missing_are_listed_before_anything_is_trained(table):
 @pytest.mark.parametrize(("read", "drawn"), [(32, 32), (64, 48)])
 def test_pictures_are_drawn_as_large_as_they_are_read_or_as_the_task_has_them(read, drawn):
     told = config(dataclasses.replace(DATA, height=read, width=read))
-    first, _ = captioning.records(tasks.find("caption"), told)
-    assert first.drawn[0]().shape == (3, drawn, drawn)
+    first, _ = captioning.load_records(tasks.find("caption"), told)
+    assert first.renderers[0]().shape == (3, drawn, drawn)
 
 
 def test_data_to_validate_with_needs_data_to_train_on():

@@ -6,7 +6,7 @@ from regard.tasks.caption.task import Config
 
 
 def test_what_is_prepared_and_finished_again_is_the_target_as_it_was():
-    training, validation = task.draw(40, seed=0)
+    training, validation = task.synthesise(40, seed=0)
     for language in ("english", "chinese"):
         for each in training:
             record = each.record(language)

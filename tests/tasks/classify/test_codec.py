@@ -32,8 +32,8 @@ def test_records_become_examples_with_the_numbers_of_their_labels(tmp_path):
     codec = LabelCodec.fit(records, DATA, 8)
     assert [each.labels for each in codec.encode_all(records).examples] == [[1], [0]]
     assert codec.encode(records[0]._replace(target=None)).labels is None
-    assert codec.fitted(DATA) is codec
-    assert codec.knows(records[0])
+    assert codec.adapt(DATA) is codec
+    assert codec.is_known(records[0])
 
 
 def test_where_several_may_hold_none_may(tmp_path):
@@ -52,9 +52,9 @@ def test_labels_that_were_never_learned_are_listed_with_their_lines(tmp_path):
 
 
 def test_one_label_tells_nothing_apart(tmp_path):
-    with pytest.raises(DataError, match="to tell pictures apart takes 2 different labels or more, got cat"):
+    with pytest.raises(DataError, match="a classifier needs 2 different labels or more, got cat"):
         LabelCodec.fit(table(tmp_path, ("1.png", "cat")), DATA, 8)
-    with pytest.raises(DataError, match="takes 1 label or more, got none"):
+    with pytest.raises(DataError, match="a classifier needs 1 label or more, got none"):
         LabelCodec.fit(table(tmp_path, ("1.png", None)), replace(DATA, multi_label=True), 8)
 
 
@@ -73,7 +73,7 @@ def test_a_clip_is_read_from_its_folder(tmp_path):
         (tmp_path / "a" / name).write_bytes(png(torch.rand(3, 4, 4)))
     codec, record = LabelCodec(("x", "y"), clips=True), Record("a", "x", f"{tmp_path}/t.tsv:1")
     assert codec.cache_images([codec.encode(record)]).sizes == [(2, 4, 4)]
-    assert codec.knows(record)
+    assert codec.is_known(record)
 
 
 def test_what_is_saved_is_loaded(tmp_path):

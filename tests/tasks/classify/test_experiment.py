@@ -16,7 +16,7 @@ from regard.tasks.classify import experiment as classifying
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
-from regard.tasks.classify.loss import glimpses
+from regard.tasks.classify.loss import reinforce_loss
 from regard.tasks.classify.model import Labels, Pooled
 from regard.tasks.classify.predictor import Classifier
 from regard.tasks.classify.task import Config
@@ -74,7 +74,7 @@ def test_glimpses_cost_the_mean_over_copies_of_a_picture():
     assert 0 <= float(loss.parts["right"]) <= loss.tokens
     experiment.model.eval()  # every copy is looked at alike, so that the mean is that of one
     mean = experiment.loss(experiment.model, batch, Progress(0, 1)).total
-    torch.testing.assert_close(mean, glimpses(experiment.model(batch.source), batch.labels.data[:, 0]).total)
+    torch.testing.assert_close(mean, reinforce_loss(experiment.model(batch.source), batch.labels.data[:, 0]).total)
     experiment.train.close()
 
 
@@ -108,7 +108,7 @@ def test_glimpses_are_for_pictures_that_have_one_label():
         ),
         (
             ["model.glimpses=3", "model.encoder=densenet"],
-            "model.encoder=densenet would change nothing: it needs a model that sees all",
+            "model.encoder=densenet would change nothing: it needs a model that reads the whole",
         ),
         (
             ["model.glimpses=3", "model.attention=none"],

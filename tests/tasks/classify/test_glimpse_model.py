@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from regard.data.image.batch import collate_images
 from regard.tasks.classify.glimpse_model import Glimpses, sense
-from regard.tasks.classify.loss import glimpses
+from regard.tasks.classify.loss import reinforce_loss
 
 from ...models.pictures.small import blank, shape, wider
 
@@ -62,7 +62,7 @@ def test_it_looks_where_it_says(core):
     found = model(pictures := blank(2, 16, 24), weights=True)
     assert found.logits.shape == (2, 3)
     assert found.points.shape == (2, 5, 2)
-    assert found.logs.shape == found.baselines.shape == (2, 5)
+    assert found.log_probabilities.shape == found.baselines.shape == (2, 5)
     weights = found.weights["glimpses"]
     assert weights.shape == (2, 1, 5, 16 * 24)
     assert_close(weights.sum(-1), torch.ones(2, 1, 5))
@@ -78,14 +78,14 @@ def test_it_draws_while_training_and_is_sure_otherwise():
     assert not torch.equal(model(pictures).points, model(pictures).points)
     model.eval()
     assert torch.equal(model(pictures).points, model(pictures).points)
-    assert model(pictures).logs.abs().sum() == 0
+    assert model(pictures).log_probabilities.abs().sum() == 0
     assert_close(model(wider(pictures)).points, model(pictures).points)
 
 
 def test_the_logarithm_is_that_of_the_normal_distribution():
     model = Glimpses(3, side=4, size=16, deviation=0.2)
     middle = torch.tensor([[0.1, -0.3]])
-    point, log = model.draw(middle)
+    point, log = model.sample_point(middle)
     assert_close(log, torch.distributions.Normal(middle, 0.2).log_prob(point).sum(-1))
 
 
@@ -107,7 +107,7 @@ def test_it_learns_to_look_where_the_answer_is():
     optimiser = torch.optim.Adam(model.parameters(), 5e-3)
     for _ in range(120):
         pictures, labels = drawn(48)
-        loss = glimpses(model(pictures), labels)
+        loss = reinforce_loss(model(pictures), labels)
         optimiser.zero_grad()
         loss.total.div(loss.tokens).backward()
         optimiser.step()
@@ -145,6 +145,6 @@ def test_pictures_are_standardised_first():
 
 def test_glimpses_may_be_put_aside_unless_training():
     model, pictures = Glimpses(3, 3, side=4, size=16, steps=2).eval(), blank()
-    aside = torch.tensor([[1.0, -2.0], [0.0, 0.0]])
-    assert_close(model(pictures, aside=aside).points[:, 0], model(pictures).points[:, 0] + torch.tensor([0.1, -0.2]))
-    assert model(pictures, aside=aside * 99).points.abs().max() <= 1
+    offsets = torch.tensor([[1.0, -2.0], [0.0, 0.0]])
+    assert_close(model(pictures, offsets=offsets).points[:, 0], model(pictures).points[:, 0] + torch.tensor([0.1, -0.2]))
+    assert model(pictures, offsets=offsets * 99).points.abs().max() <= 1

@@ -9,14 +9,15 @@ from regard.data.image.writing import png
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.glimpse_predictor import Glimpser, asides, coarser
-from regard.tasks.classify.loss import averaged
+from regard.tasks.classify.glimpse_predictor import Glimpser, coarser, sample_offsets
+from regard.tasks.classify.loss import average_probabilities
 from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
 
 CODEC = LabelCodec(("a", "b", "c"), height=28, width=28, channels=1, stride=1, mean=(0.2,), deviation=(0.3,))
 CONFIG = Config(
-    data=ClassifyData(height=28, width=28, channels=1), model=ClassifyModel(hidden_size=16, glimpses=4, eval_episodes=1)
+    data=ClassifyData(height=28, width=28, channels=1),
+    model=ClassifyModel(hidden_size=16, glimpses=4, eval_episodes=1),
 )
 
 
@@ -47,12 +48,12 @@ def test_an_answer_is_the_mean_over_ways_and_depends_on_its_picture_alone():
     examples = [ImageExample(torch.rand(1, 28, 28)) for _ in range(2)]
     [(_, batch)] = CODEC.loader(examples, 1 << 12).in_order()
     found = model.infer(batch, weights=True)
-    each = [model.model(batch.source, aside=aside).logits for aside in asides(3, 4, torch.device("cpu"))]
+    each = [model.model(batch.source, offsets=offsets).logits for offsets in sample_offsets(3, 4, torch.device("cpu"))]
     assert not torch.equal(each[0], each[1])
-    assert_close(found.logits, averaged(torch.stack(each)).detach())
+    assert_close(found.logits, average_probabilities(torch.stack(each)).detach())
     [(_, alone)] = CODEC.loader(examples[:1], 1 << 12).in_order()
     assert_close(model.infer(alone).logits, found.logits[:1])
-    assert_close(asides(3, 4, torch.device("cpu"))[0], torch.zeros(4, 2))
+    assert_close(sample_offsets(3, 4, torch.device("cpu"))[0], torch.zeros(4, 2))
 
 
 def test_a_trace_has_the_way_over_the_pixels_and_what_was_said_at_its_end(tmp_path):

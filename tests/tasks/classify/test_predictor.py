@@ -16,7 +16,7 @@ from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked, Classifier, labelled, wanted
-from regard.tasks.classify.synthetic import Drawn
+from regard.tasks.classify.synthetic import SyntheticScene
 from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
 
@@ -98,13 +98,13 @@ def test_looks_counts_labels_whose_largest_weight_lies_on_such_a_thing():
     weights[0, 0, :, 0] = 1.0  # all three look at the circle, in the top left corner
     found = Asked(torch.tensor([[9.0, -9.0, 9.0]]), {"queries.attention": weights}, torch.ones(1, 4, dtype=torch.bool))
     model.forward = lambda batch, weights=False: found
-    figures = model.evaluate_examples([pictured(Drawn(boxed, 16), [0, 2])])
+    figures = model.evaluate_examples([pictured(SyntheticScene(boxed, 16), [0, 2])])
     assert (figures["looks"].value, figures["accuracy"].value) == (50, 100)
 
 
 def test_without_attention_nothing_is_said_of_looks():
     plain = replace(CONFIG, model=replace(CONFIG.model, attention=AttentionPart("none")))
-    assert not classifier(config=plain).pointed(pictured(Drawn(Boxed(Scene(()), [], Scene(()).boxes(), ""), 16)))
+    assert not classifier(config=plain).pointed(pictured(SyntheticScene(Boxed(Scene(()), [], Scene(()).boxes(), ""), 16)))
 
 
 def test_a_trace_shows_the_likeliest_labels_first_over_the_picture(tmp_path):
@@ -123,5 +123,5 @@ def test_labels_that_hold_are_marked_and_a_batch_without_any_is_refused():
     loader = classifier().codec.loader([pictured(labels=[0, 2]), pictured(labels=[])], 1 << 12)
     [(_, batch)] = loader.in_order()
     assert wanted(batch, 3).tolist() == [[True, False, True], [False] * 3]
-    with pytest.raises(ValueError, match="a batch needs labels to learn or to be judged by, and this one has only pictures"):
+    with pytest.raises(ValueError, match="a batch needs labels, and this one has only pictures"):
         labelled(ImageBatch(batch.source))

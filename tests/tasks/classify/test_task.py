@@ -13,7 +13,7 @@ def test_a_record_is_taken_as_it_stands():
 
 
 def test_scenes_have_one_to_three_things_of_a_size_to_be_told_apart():
-    training, valid = task.draw(50, seed=0)
+    training, valid = task.synthesise(50, seed=0)
     assert (len(training), len(valid)) == (45, 5)
     for scene in training:
         assert 1 <= len(scene.labels) <= 3

@@ -11,7 +11,7 @@ from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
 from regard.tasks.classify.predictor import Asked
-from regard.tasks.classify.synthetic import Moving
+from regard.tasks.classify.synthetic import SyntheticClip
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_predictor import Watcher, filled, sheet
 from regard.viewer.io import load, save
@@ -76,6 +76,6 @@ def test_looks_counts_clips_whose_most_looked_at_frame_shows_the_motion():
         weights = torch.zeros(1, 1, 1, 8)
         weights[..., frame] = 1.0
         found = Asked(torch.zeros(1, 2), {"time.attention": weights}, kept)
-        example = ImageExample(Moving(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
+        example = ImageExample(SyntheticClip(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
         assert model.hits(example, 0, found) == (hit, 1)
     assert model.hits(ImageExample("a"), 0, found) == (0, 0)

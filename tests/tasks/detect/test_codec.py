@@ -12,7 +12,7 @@ from regard.data.table import DataError
 from regard.tasks.detect.codec import ObjectCodec
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated
-from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.detect.synthetic import SyntheticScene
 
 DATA = DetectData(height=32, width=32)
 
@@ -30,16 +30,16 @@ def test_labels_are_numbered_in_alphabetical_order_and_boxes_are_shares(tmp_path
     found = codec.encode(both)
     assert found.labels == [1, 0]
     assert_close(found.boxes, torch.tensor([[0.25, 0.25, 0.5, 0.5]] * 2))
-    assert codec.knows(both)
-    assert codec.reads(both)
-    assert codec.short([both, both]) == [0, 1]
+    assert codec.is_known(both)
+    assert codec.fits(both)
+    assert codec.select_fitting([both, both]) == [0, 1]
 
 
 def test_drawn_pictures_have_boxes_in_pixels_and_are_read_from_no_file():
     training, _ = draw(4, most=2)
-    drawn = [Drawn(each, 64) for each in training]
+    drawn = [SyntheticScene(each, 64) for each in training]
     codec = ObjectCodec.fit([each.annotated for each in drawn], DATA, 8)
-    examples = codec.encode_all([each.annotated for each in drawn], drawn).examples
+    examples = codec.encode_all([each.annotated for each in drawn], renderers=drawn).examples
     assert_close(examples[0].boxes, training[0].boxes, atol=1e-3, rtol=0)
     assert [codec.labels[number] for number in examples[0].labels] == list(drawn[0].annotated.labels)
     assert codec.extent(examples[0]) == (64, 64)
@@ -67,7 +67,7 @@ def test_a_label_that_was_not_learned_is_listed_with_its_line(tmp_path):
 
 
 def test_pictures_with_nothing_on_them_teach_nothing(tmp_path):
-    with pytest.raises(DataError, match="to find things takes pictures with some on them, got 1 pictures with none"):
+    with pytest.raises(DataError, match="detection needs pictures with objects, got 1 pictures with none"):
         ObjectCodec.fit([things(tmp_path)], DATA, 8)
 
 
@@ -75,7 +75,7 @@ def test_it_is_saved_and_read_again_and_takes_boxes_of_another_form(tmp_path):
     codec = ObjectCodec.fit([things(tmp_path, "猫")], DATA, 8)
     codec.save(tmp_path)
     assert ObjectCodec.load(tmp_path) == codec
-    other = codec.fitted(DetectData(box_format="xywh"))
+    other = codec.adapt(DetectData(box_format="xywh"))
     assert (other.form, other.labels) == ("xywh", codec.labels)
 
 

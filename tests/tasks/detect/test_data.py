@@ -8,7 +8,7 @@ from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.data.table import DataError
 from regard.tasks.detect.config import DetectData
-from regard.tasks.detect.data import Annotated, located, mend, read
+from regard.tasks.detect.data import Annotated, normalise_boxes, raise_mistakes, read
 
 PICTURE = torch.zeros(3, 50, 100)
 
@@ -46,7 +46,7 @@ def test_columns_have_other_names_or_numbers_and_tables_are_joined(tmp_path):
 
 
 def test_another_form_of_table_is_refused():
-    with pytest.raises(DataError, match=r"come as JSONL, one object with image, labels and boxes .* got 'boxes\.tsv'"):
+    with pytest.raises(DataError, match=r"need to be JSONL, one object with image, labels and boxes .* got 'boxes\.tsv'"):
         read("boxes.tsv", DetectData())
 
 
@@ -72,23 +72,25 @@ def test_a_line_that_makes_no_sense_is_told_with_its_number(tmp_path, row, said)
 
 def test_all_mistakes_are_counted_and_the_first_are_listed(tmp_path):
     wrong = line(["cat"], [])
-    with pytest.raises(DataError, match=r"^7 mistakes in what is where: .*:2 needs .*:6 needs .*; and 2 more\. Correct"):
+    with pytest.raises(DataError, match=r"^7 errors in the annotations: .*:2 needs .*:6 needs .*; and 2 more\. Correct"):
         read(table(tmp_path, line([], []), *[wrong] * 7), DetectData())
-    mend([])
+    raise_mistakes([])
 
 
 @pytest.mark.parametrize(
     ("form", "box"), [("xyxy", (20, 10, 60, 40)), ("xywh", (20, 10, 40, 30)), ("cxcywh", (0.4, 0.5, 0.4, 0.6))]
 )
 def test_boxes_of_every_form_become_centres_and_sides_in_shares(form, box):
-    [found, nothing, unknown] = located([given(box), given(), Annotated(Record("a", None, "t:2"))], form, [(50, 100)] * 3)
+    [found, nothing, unknown] = normalise_boxes(
+        [given(box), given(), Annotated(Record("a", None, "t:2"))], form, [(50, 100)] * 3
+    )
     assert_close(found, torch.tensor([[0.4, 0.5, 0.4, 0.6]]))
     assert nothing.shape == (0, 4)
     assert unknown is None
 
 
 def test_the_sizes_of_files_are_in_their_headers(tmp_path):
-    [found] = located(read(table(tmp_path, line(["cat"], [[0, 0, 100, 50]])), DetectData()), "xyxy")
+    [found] = normalise_boxes(read(table(tmp_path, line(["cat"], [[0, 0, 100, 50]])), DetectData()), "xyxy")
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))
 
 
@@ -100,11 +102,11 @@ def test_pictures_that_cannot_be_read_are_told_all_at_once(tmp_path):
     with pytest.raises(
         DataError, match=r"2 of 2 pictures cannot be read: .*t\.jsonl:1: .*one\.png is no .*t\.jsonl:2: .*two\.png"
     ):
-        located(given, "xyxy")
+        normalise_boxes(given, "xyxy")
 
 
 def test_a_box_that_rounding_moved_over_the_edge_is_cut_there():
-    [found] = located([given((0, 0, 100.005, 50))], "xyxy", [(50, 100)])
+    [found] = normalise_boxes([given((0, 0, 100.005, 50))], "xyxy", [(50, 100)])
     assert_close(found, torch.tensor([[0.5, 0.5, 1.0, 1.0]]))
 
 
@@ -119,11 +121,13 @@ def test_a_box_that_rounding_moved_over_the_edge_is_cut_there():
 )
 def test_a_box_outside_its_picture_or_of_no_size_is_told(box, said):
     with pytest.raises(DataError, match=said):
-        located([given(box)], "xyxy", [(50, 100)])
+        normalise_boxes([given(box)], "xyxy", [(50, 100)])
 
 
 def test_boxes_in_another_form_than_was_said_are_told_all_at_once():
     with pytest.raises(
-        DataError, match=r"2 mistakes .* t:1 box 2 .*; t:7 box 1 .*data\.box_format says what the four numbers"
+        DataError, match=r"2 errors .* t:1 box 2 .*; t:7 box 1 .*data\.box_format says what the four numbers"
     ):
-        located([given((0, 0, 9, 9), (90, 10, 20, 30)), given((90, 10, 20, 30), where="t:7")], "xyxy", [(50, 100)] * 2)
+        normalise_boxes(
+            [given((0, 0, 9, 9), (90, 10, 20, 30)), given((90, 10, 20, 30), where="t:7")], "xyxy", [(50, 100)] * 2
+        )

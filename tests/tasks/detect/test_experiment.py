@@ -14,9 +14,9 @@ from regard.errors import ConfigError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.detect.config import DetectData
-from regard.tasks.detect.experiment import enough, outline, samples
+from regard.tasks.detect.experiment import build_small, check_query_count, write_samples
 from regard.tasks.detect.predictor import Detector
-from regard.tasks.detect.task import Config, draw
+from regard.tasks.detect.task import Config, synthesise
 
 TINY = [
     "data.samples=20",
@@ -45,7 +45,7 @@ def row(*labels, image="a.png"):
 
 def test_without_data_it_draws_scenes_and_leaves_some_to_begin_with():
     made, report = tasks.experiment("detect", config("data.language=chinese"))
-    assert (report.kept, len(made.valid)) == (18, 2)
+    assert (report.encoded, len(made.valid)) == (18, 2)
     assert set(made.codec.labels) <= {"圆", "正方形", "三角形", "五角星", "菱形", "十字", "圆环", "心形"}
     assert {"samples/1.png", "samples/objects.jsonl"} <= made.extra_files.keys()
     first = json.loads(made.extra_files["samples/objects.jsonl"].decode().splitlines()[0])
@@ -93,7 +93,7 @@ def test_a_table_of_ones_own_is_trained_on_and_opened(tmp_path):
     ("rows", "said"),
     [
         ([row("cat"), row("cat", image="lost.png")], r"2 of 4 pictures are missing: .*:2 lost\.png"),
-        ([row("cat") | {"boxes": [[10, 10, 30, 41]]}], r"1 mistakes .*:1 box 1 \(cat: 10, 10, 30, 41\) reaches outside"),
+        ([row("cat") | {"boxes": [[10, 10, 30, 41]]}], r"1 errors .*:1 box 1 \(cat: 10, 10, 30, 41\) reaches outside"),
         ([row("cat") | {"boxes": []}], "needs a box for each of its 1 labels"),
     ],
 )
@@ -111,17 +111,15 @@ def test_a_label_that_only_valid_has_is_told(tmp_path):
 
 def test_more_things_than_queries_are_told_with_their_line():
     crowded = ImageExample("a.png", record=Record("a.png", None, "t.jsonl:4"), labels=[0] * 9)
-    enough([crowded], 9)
-    with pytest.raises(
-        ConfigError, match=r"model\.queries=8 is the most .* t\.jsonl:4 has 9; give model\.queries=9 or more"
-    ):
-        enough([crowded], 8)
+    check_query_count([crowded], 9)
+    with pytest.raises(ConfigError, match=r"model\.queries=8 is the most .* t\.jsonl:4 has 9; set model\.queries=9 or more"):
+        check_query_count([crowded], 8)
 
 
 def test_an_attention_is_needed_and_any_will_do():
     with pytest.raises(ConfigError, match="a detector reads by an attention, and got none"):
         buildable(config("model.attention=none"))
-    assert isinstance(outline(config("model.attention=additive")).decoder[0].cross.score, Additive)
+    assert isinstance(build_small(config("model.attention=additive")).decoder[0].cross.score, Additive)
 
 
 def test_heads_of_its_layers_count_and_settings_for_others_do_not():
@@ -136,6 +134,6 @@ def test_heads_of_its_layers_count_and_settings_for_others_do_not():
 
 
 def test_no_pictures_leave_no_samples():
-    assert samples([]) == {}
-    assert len(samples(draw(30, 0)[1])) == 3 + 1
+    assert write_samples([]) == {}
+    assert len(write_samples(synthesise(30, 0)[1])) == 3 + 1
     assert DetectData().columns == ("image", "labels", "boxes")

@@ -48,8 +48,8 @@ def test_each_thing_gets_the_query_that_fits_it():
 def test_the_cost_of_a_wrong_box_by_hand():
     found, there = detected([[[0.0]]], [[LEFT]]), collate_objects([objects((0, RIGHT))])
     loss = SetLoss(proposals=0.0)(found, there)
-    apart = 1 - generalised_iou(torch.tensor(LEFT), torch.tensor(RIGHT))
-    assert_close(loss.total, 2 * 0.25 * 0.25 * torch.tensor(2.0).log() + 5 * 0.5 + 2 * apart)
+    box_errors = 1 - generalised_iou(torch.tensor(LEFT), torch.tensor(RIGHT))
+    assert_close(loss.total, 2 * 0.25 * 0.25 * torch.tensor(2.0).log() + 5 * 0.5 + 2 * box_errors)
 
 
 def test_every_layer_costs_and_the_log_is_about_the_last():
@@ -81,13 +81,13 @@ def test_a_thing_teaches_the_places_nearest_to_it_and_a_place_has_one_thing():
     found = detected([[[0.0, 0.0]] * 9], boxes)
     there = collate_objects([objects((0, [0.3, 0.5, 0.2, 0.2]), (1, [0.7, 0.5, 0.2, 0.2]))])
     loss = SetLoss(near=3)
-    owner, owned = loss.own(found.logits[0], found.boxes[0], found.proposals.keep, there)
+    owner, owned = loss.assign_places(found.logits[0], found.boxes[0], found.proposals.keep, there)
     assert owned[0].tolist() == [False, True, True, True, False, True, True, True, False]
     assert owner[0, [1, 2, 3]].tolist() == [0, 0, 0]
     assert owner[0, [5, 6, 7]].tolist() == [1, 1, 1]
     hidden = torch.ones(1, 9, dtype=torch.bool)
     hidden[0, 2] = False
-    assert not loss.own(found.logits[0], found.boxes[0], hidden, there)[1][0, 2]
+    assert not loss.assign_places(found.logits[0], found.boxes[0], hidden, there)[1][0, 2]
 
 
 def test_what_fills_a_batch_up_teaches_nothing():
@@ -113,7 +113,7 @@ def test_noise_that_is_seen_through_costs_nothing():
 
 def test_more_things_than_queries_are_refused():
     there = collate_objects([objects((0, LEFT), (1, RIGHT))])
-    with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
+    with pytest.raises(ValueError, match="a picture has 2 objects and the detector 1 queries, and each object needs one"):
         SetLoss()(detected([[[0.0, 0.0]]], [[LEFT]]), there)
 
 
@@ -124,7 +124,7 @@ def test_a_small_picture_beside_a_large_one_has_its_own_queries_alone():
     assert SetLoss().match(logits, boxes, collate_objects(there), real)[1].tolist() == [0]
     found, crowded = detected(logits.tolist(), boxes.tolist(), layers=2)._replace(real=real), objects((0, LEFT), (0, RIGHT))
     SetLoss()(found, collate_objects([crowded, objects((0, SMALL))]))
-    with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries, and each thing needs one"):
+    with pytest.raises(ValueError, match="a picture has 2 objects and the detector 1 queries, and each object needs one"):
         SetLoss()(found, collate_objects([NOTHING, crowded]))
 
 
@@ -135,14 +135,14 @@ def test_a_detector_says_which_queries_are_real_and_what_is_too_much_is_refused(
     alone, beside = model(collate_images([small])), model(collate_images([small, large]))
     assert beside.real.sum(1).tolist() == [alone.logits.shape[2], 4] == [1, 4]  # a place is 8 pixels wide and high
     for found, things in ((alone, [there]), (beside, [there, NOTHING])):
-        with pytest.raises(ValueError, match="a picture has 2 things and the detector 1 queries"):
+        with pytest.raises(ValueError, match="a picture has 2 objects and the detector 1 queries"):
             SetLoss()(found, collate_objects(things))
 
 
 @pytest.mark.parametrize("near", [0, -1])
 def test_things_that_teach_no_place_are_refused(near):
     with pytest.raises(
-        ValueError, match=f"near needs 1 place or more for each thing, got {near}; proposals=0 teaches no place"
+        ValueError, match=f"near needs 1 place or more for each object, got {near}; proposals=0 trains no place"
     ):
         SetLoss(near=near)
 

@@ -2,14 +2,14 @@ import torch
 
 from regard.data.image.synthetic.boxes import Boxed
 from regard.data.image.synthetic.scene import Scene, Thing
-from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.detect.synthetic import SyntheticScene
 
 SCENE = Scene((Thing("circle", "red", 64, 128, 32), Thing("star", "blue", 200, 200, 16)))
 BOXED = Boxed(SCENE, [0, 3], SCENE.boxes(), "drawn:5")
 
 
 def test_a_scene_is_drawn_and_its_things_have_boxes_in_pixels():
-    drawn = Drawn(BOXED, 64)
+    drawn = SyntheticScene(BOXED, 64)
     assert drawn().shape == (3, 64, 64)
     record, labels, boxes = drawn.annotated
     assert (record.source, record.where, labels) == ("drawn:5", "drawn:5", ("circle", "star"))
@@ -17,7 +17,7 @@ def test_a_scene_is_drawn_and_its_things_have_boxes_in_pixels():
 
 
 def test_the_box_has_all_of_the_thing_in_it_and_no_more():
-    drawn = Drawn(BOXED._replace(scene=Scene(SCENE.things[:1])), 128)
+    drawn = SyntheticScene(BOXED._replace(scene=Scene(SCENE.things[:1])), 128)
     coloured = (drawn() < 0.99).any(0)
     rows, columns = coloured.any(1).nonzero(), coloured.any(0).nonzero()
     left, top, right, bottom = drawn.annotated.boxes[0]
@@ -28,5 +28,5 @@ def test_the_box_has_all_of_the_thing_in_it_and_no_more():
 
 
 def test_shapes_have_chinese_names():
-    assert Drawn(BOXED, 64, "chinese").annotated.labels == ("圆", "五角星")
-    assert torch.equal(Drawn(BOXED, 64, "chinese")(), Drawn(BOXED, 64)())
+    assert SyntheticScene(BOXED, 64, "chinese").annotated.labels == ("圆", "五角星")
+    assert torch.equal(SyntheticScene(BOXED, 64, "chinese")(), SyntheticScene(BOXED, 64)())

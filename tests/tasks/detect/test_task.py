@@ -4,7 +4,7 @@ from regard.tasks.detect.data import Annotated
 
 
 def test_scenes_have_one_to_four_things_and_none_is_in_both_parts():
-    training, valid = task.draw(40, seed=0)
+    training, valid = task.synthesise(40, seed=0)
     assert (len(training), len(valid)) == (36, 4)
     assert {len(each.annotated.labels) for each in training} <= {1, 2, 3, 4}
     assert not {each.boxed.scene for each in training} & {each.boxed.scene for each in valid}

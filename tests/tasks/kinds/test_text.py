@@ -29,7 +29,7 @@ def test_every_task_has_the_face_of_one(name):
 @pytest.mark.parametrize("name", TEXT)
 def test_every_task_trains_on_what_it_draws_itself(name):
     experiment, report = tasks.experiment(name, small(name))
-    assert report.kept == report.read > 0
+    assert report.encoded == report.read > 0
     loss = experiment.loss(experiment.model, experiment.train.batch(0), Progress(0, 2))
     loss.total.backward()
     assert all(parameter.grad is not None for parameter in experiment.model.parameters())
@@ -71,7 +71,7 @@ def test_equal_seeds_begin_with_equal_weights_and_others_do_not():
 @pytest.mark.parametrize("name", TEXT)
 def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
     task = tasks.find(name)
-    training, validation = task.draw(60, seed=0)
+    training, validation = task.synthesise(60, seed=0)
     assert not {record.source for record in training} & {record.source for record in validation}
     for record in training:
         assert task.finish(task.prepare(record).target) == record.target
@@ -80,7 +80,7 @@ def test_what_is_prepared_and_finished_again_is_the_target_as_it_was(name):
 @pytest.mark.parametrize("name", TEXT)
 def test_a_perfect_output_gets_the_best_figures(name):
     task = tasks.find(name)
-    records, _ = task.draw(40, seed=0)
+    records, _ = task.synthesise(40, seed=0)
     targets, sources = [record.target for record in records], [record.source for record in records]
     figures = task.measure(targets, targets, sources, task.Config())
     assert figures["exact"].value == 100
@@ -92,7 +92,7 @@ def test_files_are_read_by_the_columns_that_are_named(tmp_path):
     path.write_text("".join(f"{n}\tword{n} here\tda Wort{n}\n" for n in range(30)), encoding="utf-8")
     config = small("translate", train=str(path), valid=str(path), source="2", target="3")
     experiment, report = tasks.experiment("translate", config)
-    assert report.kept == 30
+    assert report.encoded == 30
     assert experiment.valid[0].record == Record("word0 here", "da Wort0", f"{path}:1")
 
 

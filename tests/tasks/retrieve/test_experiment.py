@@ -14,7 +14,7 @@ from regard.errors import ConfigError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
-from regard.tasks.retrieve.experiment import Known, thinned
+from regard.tasks.retrieve.experiment import PositivePairs, drop_tokens
 from regard.tasks.retrieve.task import Config
 from regard.training.loop import train
 from regard.training.run_directory import verify
@@ -84,7 +84,7 @@ def test_everything_learns(table, reranking, reader):
     data = dataclasses.replace(DATA, train=str(table), valid=str(table), augment="affine+light", channels=1)
     model = dataclasses.replace(MODEL, reranking_layers=reranking, text_encoder=reader)
     experiment, report = tasks.experiment("retrieve", config(data, model, words=0.5))
-    assert report.kept == 5
+    assert report.encoded == 5
     assert not experiment.extra_files
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = experiment.loss(experiment.model.train(), experiment.train.batch(0), Progress(0, 2))
@@ -97,9 +97,9 @@ def test_everything_learns(table, reranking, reader):
 
 
 def test_what_belongs_together_on_another_line_is_no_wrong_answer():
-    known = Known.of([(0, 0), (0, 1), (1, 2)])
+    known = PositivePairs.of([(0, 0), (0, 1), (1, 2)])
     given = torch.tensor([[0, 0], [0, 1], [1, 2]])
-    assert known.same(given).tolist() == [[True, True, False], [True, True, False], [False, False, True]]
+    assert known.match(given).tolist() == [[True, True, False], [True, True, False], [False, False, True]]
 
 
 def test_the_loss_leaves_those_out(table):
@@ -107,10 +107,10 @@ def test_the_loss_leaves_those_out(table):
     experiment, _ = tasks.experiment("retrieve", config(data, dataclasses.replace(MODEL, reranking_layers=0)))
     batch, model = experiment.train.batch(0), experiment.model.eval()
     logits = model(batch.source, batch.target)
-    same = torch.eye(5, dtype=torch.bool)
+    match = torch.eye(5, dtype=torch.bool)
     pictures = batch.labels.data[:, 0]
-    same |= (pictures[:, None] == pictures) & (pictures[:, None] == 3)
-    against = logits.masked_fill(same & ~torch.eye(5, dtype=torch.bool), -torch.inf)
+    match |= (pictures[:, None] == pictures) & (pictures[:, None] == 3)
+    against = logits.masked_fill(match & ~torch.eye(5, dtype=torch.bool), -torch.inf)
     right = (against.log_softmax(1).diagonal() + against.log_softmax(0).diagonal()).sum() / -2
     torch.testing.assert_close(experiment.loss(model, batch, Progress(0, 1)).total, right)
     experiment.train.close()
@@ -126,8 +126,8 @@ def test_a_batch_without_texts_teaches_nothing(run):
 def test_words_are_left_out_and_the_rest_moves_together():
     torch.manual_seed(0)
     texts = pad([[5, 6, 7, 8, 2], [9, 2]])
-    assert thinned(texts, 0.0) is texts
-    thin = thinned(texts, 0.5)
+    assert drop_tokens(texts, 0.0) is texts
+    thin = drop_tokens(texts, 0.5)
     kept = [row[keep].tolist() for row, keep in zip(thin.data, thin.keep, strict=True)]
     assert all(row[-1] == 2 for row in kept)
     assert kept[0] == [token for token in [5, 6, 7, 8, 2] if token in kept[0]]
@@ -154,7 +154,7 @@ def test_what_is_no_picture_is_named_with_its_line(table):
     [
         (
             {"model": dataclasses.replace(MODEL, attention=AttentionPart("none"))},
-            "retrieve needs an attention, by which each",
+            "retrieve needs an attention, which pools each",
         ),
         ({"data": dataclasses.replace(DATA, channels=2)}, r"data\.channels needs to be 3, in colour, or 1, grey, got 2"),
     ],
@@ -178,7 +178,7 @@ def test_what_cannot_be_built_is_refused_before_it_is(changes, text):
         ),
         (
             {"model": dataclasses.replace(MODEL, reranking_layers=0, rerank_top_k=5)},
-            r"model\.rerank_top_k=5 would change nothing: it needs layers that look at a picture and a text together",
+            r"model\.rerank_top_k=5 would change nothing: it needs cross-attention layers over a picture and a text",
         ),
         (
             {"model": dataclasses.replace(MODEL, text_encoder="recurrent", heads=2, reranking_layers=0)},

@@ -18,7 +18,7 @@ def test_the_nearest_come_first_by_cosine():
     hits = index.search(torch.tensor([[2.0, 1.9], [0.0, 1.0]]), most=2)
     assert hits.rows.tolist() == [[2, 0], [1, 2]]
     assert_close(hits.scores[1], torch.tensor([1.0, 0.5**0.5]))
-    assert [name for name, _ in index.found(hits)[0]] == ["c.png", "猫.png"]
+    assert [name for name, _ in index.name_hits(hits)[0]] == ["c.png", "猫.png"]
     assert index.search(torch.tensor([[-1.0, -1.0]])).rows.tolist() == [[0, 1, 2]]  # two are equally near: in their order
     assert len(index) == 3
 

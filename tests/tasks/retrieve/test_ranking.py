@@ -8,7 +8,7 @@ from regard.data.image.types import ImageExample
 from regard.models.encoders.resnet import Residual
 from regard.models.encoders.transformer import Transformer
 from regard.tasks.retrieve.model import Matching
-from regard.tasks.retrieve.ranking import arranged, fits, nearest, read, seen
+from regard.tasks.retrieve.ranking import encode_pictures, encode_texts, merge_rankings, score_pairs, select_nearest
 from regard.tasks.retrieve.reranker import Reranking
 
 CODEC = ImageCodec(height=32, width=32)
@@ -28,26 +28,26 @@ def model():
 
 
 def test_vectors_come_in_the_order_of_what_was_asked(model):
-    alone = torch.cat([seen(model, [each], batches) for each in PICTURES])
-    assert_close(seen(model, PICTURES, batches), alone)
-    assert_close(read(model, TEXTS), torch.cat([read(model, [each]) for each in TEXTS]))
+    alone = torch.cat([encode_pictures(model, [each], batches) for each in PICTURES])
+    assert_close(encode_pictures(model, PICTURES, batches), alone)
+    assert_close(encode_texts(model, TEXTS), torch.cat([encode_texts(model, [each]) for each in TEXTS]))
 
 
 def test_pairs_fit_as_they_do_alone_whatever_is_looked_at_beside_them(model):
     pairs = [(4, 0), (0, 2), (4, 1), (2, 0), (0, 0)]
     with torch.no_grad():
-        alone = [model.paired(CODEC.alone(PICTURES[picture]), pad([TEXTS[text]])).scores for picture, text in pairs]
-    assert_close(fits(model, PICTURES, TEXTS, pairs, batches), torch.cat(alone), rtol=1e-4, atol=1e-5)
+        alone = [model.paired(CODEC.collate([PICTURES[picture]]), pad([TEXTS[text]])).scores for picture, text in pairs]
+    assert_close(score_pairs(model, PICTURES, TEXTS, pairs, batches), torch.cat(alone), rtol=1e-4, atol=1e-5)
 
 
 def test_the_nearest_are_looked_at_again():
     logits = torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
-    assert nearest(logits, 2).tolist() == [[True, False, True], [False, True, True]]
-    assert nearest(logits, 9).all()
+    assert select_nearest(logits, 2).tolist() == [[True, False, True], [False, True, True]]
+    assert select_nearest(logits, 9).all()
 
 
 def test_what_was_looked_at_comes_first_in_the_order_of_that_look():
     logits = torch.tensor([[3.0, 1.0, 2.0, 0.0]])
     closer = torch.tensor([[-9.0, 1.0, -5.0, 0.0]])
     looked = torch.tensor([[True, False, True, False]])
-    assert arranged(logits, closer, looked).argsort(descending=True).tolist() == [[2, 0, 1, 3]]
+    assert merge_rankings(logits, closer, looked).argsort(descending=True).tolist() == [[2, 0, 1, 3]]

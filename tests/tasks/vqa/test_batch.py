@@ -4,7 +4,7 @@ from regard.data.image.cache import ImageCache, shared
 from regard.data.image.loader import ImageLoader
 from regard.data.image.types import ImageExample
 from regard.data.records import Record
-from regard.tasks.vqa.batch import Shared, grouped
+from regard.tasks.vqa.batch import SharedPictureLoader, group_by_picture
 
 PICTURES = [torch.full((3, 8, 8), value) for value in (0.0, 0.5, 1.0)]
 
@@ -27,13 +27,13 @@ EXAMPLES = [asked(0, 1), asked(1, 2), asked(0, 3), asked(2, 4), asked(0, 5)]
 
 
 def made(seed=0):
-    cache = ImageCache(grouped(EXAMPLES, shared(EXAMPLES)))
-    return Shared(ImageLoader(cache, batch_pixels=2 * 64, seed=seed, prefetch=0))
+    cache = ImageCache(group_by_picture(EXAMPLES, shared(EXAMPLES)))
+    return SharedPictureLoader(ImageLoader(cache, batch_pixels=2 * 64, seed=seed, prefetch=0))
 
 
 def test_examples_of_one_picture_are_one_group():
-    groups = grouped(EXAMPLES, shared(EXAMPLES))
-    assert [[each.labels for each in group.record.asked] for group in groups] == [[[1], [3], [5]], [[2]], [[4]]]
+    groups = group_by_picture(EXAMPLES, shared(EXAMPLES))
+    assert [[each.labels for each in group.record.examples] for group in groups] == [[[1], [3], [5]], [[2]], [[4]]]
     assert [group.record.where for group in groups] == ["t:1", "t:2", "t:4"]
 
 
@@ -64,13 +64,13 @@ def test_in_order_every_question_comes_once_with_its_number():
 
 
 def test_a_picture_with_many_questions_comes_several_times():
-    groups = grouped(EXAMPLES, shared(EXAMPLES), most=2)
+    groups = group_by_picture(EXAMPLES, shared(EXAMPLES), most=2)
     assert [group.record.numbers for group in groups] == [(0, 2), (4,), (1,), (3,)]
 
 
 def test_what_not_every_question_has_a_batch_has_not():
     bare = [EXAMPLES[0]._replace(labels=None), EXAMPLES[2]]
-    [(indices, batch)] = Shared(ImageLoader(ImageCache(grouped(bare, [0, 0])), prefetch=0)).in_order()
+    [(indices, batch)] = SharedPictureLoader(ImageLoader(ImageCache(group_by_picture(bare, [0, 0])), prefetch=0)).in_order()
     assert (indices, batch.labels, batch.about.tolist()) == ([0, 1], None, [0, 0])
 
 

@@ -5,7 +5,7 @@ import pytest
 from regard.data.records import Record
 from regard.errors import ConfigError, DataError
 from regard.tasks.vqa.config import VqaData
-from regard.tasks.vqa.data import Inquiry, places, read, typed
+from regard.tasks.vqa.data import PictureQuestion, distinct_pictures, parse_input, read
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def table(tmp_path):
 
 def test_a_line_is_a_picture_a_question_and_an_answer(table):
     first, _, last = read(VqaData(), str(table))
-    assert first == Inquiry(Record("a.png", "a star", f"{table}:1"), "what is it?")
+    assert first == PictureQuestion(Record("a.png", "a star", f"{table}:1"), "what is it?")
     assert (last.source, last.target, last.where) == ("b.png is it red?", "yes", f"{table}:3")
 
 
@@ -25,7 +25,7 @@ def test_columns_may_have_names(tmp_path):
     path = tmp_path / "questions.jsonl"
     path.write_text('{"right": "yes", "file": "a.png", "ask": "is it?"}\n')
     assert read(VqaData(image="file", question="ask", answer="right"), str(path)) == [
-        Inquiry(Record("a.png", "yes", f"{path}:1"), "is it?")
+        PictureQuestion(Record("a.png", "yes", f"{path}:1"), "is it?")
     ]
 
 
@@ -59,17 +59,17 @@ def test_a_line_without_an_answer_is_refused_with_its_place(table):
 
 
 def test_an_input_has_a_tab_between_picture_and_question():
-    assert typed("a b.png\twhat is it?", 3) == Inquiry(Record("a b.png", None, "input:3"), "what is it?")
+    assert parse_input("a b.png\twhat is it?", 3) == PictureQuestion(Record("a b.png", None, "input:3"), "what is it?")
 
 
 @pytest.mark.parametrize("text", ["a.png", "a.png\t ", "\twhat is it?"])
 def test_an_input_without_a_picture_or_a_question_is_refused(text):
-    with pytest.raises(DataError, match=r"input:2 needs a picture and what is asked of it, PATH TAB QUESTION, got "):
-        typed(text, 2)
+    with pytest.raises(DataError, match=r"input:2 needs a picture and a question, PATH TAB QUESTION, got "):
+        parse_input(text, 2)
 
 
 def test_a_picture_that_is_asked_about_twice_has_one_place(table):
-    assert [each.where for each in places(read(VqaData(), str(table)))] == [f"{table}:1", f"{table}:3"]
+    assert [each.where for each in distinct_pictures(read(VqaData(), str(table)))] == [f"{table}:1", f"{table}:3"]
 
 
 def test_a_pipe_is_read_once_and_a_table_of_questions_twice(tmp_path):

@@ -13,7 +13,7 @@ from regard.errors import ConfigError, DataError, RefusedError
 from regard.losses.types import Progress
 from regard.tasks._validate import buildable, heeded
 from regard.tasks.vqa.config import VqaData, VqaModel
-from regard.tasks.vqa.experiment import draw
+from regard.tasks.vqa.experiment import synthesise_samples
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
 from regard.training.run_directory import verify
@@ -51,7 +51,7 @@ def files(table, **changes):
 
 @pytest.mark.parametrize(("read", "drawn"), [(32, 32), (64, 48)])
 def test_pictures_are_drawn_as_large_as_they_are_read_or_as_the_task_has_them(read, drawn):
-    first, _ = draw(tasks.find("vqa"), config(dataclasses.replace(DATA, height=read, width=read)))
+    first, _ = synthesise_samples(tasks.find("vqa"), config(dataclasses.replace(DATA, height=read, width=read)))
     assert first[0]().shape == (3, drawn, drawn)
 
 
@@ -106,7 +106,7 @@ def test_a_training_may_begin_with_another_run(run):
 
 def test_a_table_of_ones_own_is_read_from_its_folder(table):
     experiment, report = tasks.experiment("vqa", config(files(table, augment="flip", channels=1)))
-    assert (report.kept, experiment.codec.answers, experiment.extra_files) == (6, ("a thing", "yes"), {})
+    assert (report.encoded, experiment.codec.answers, experiment.extra_files) == (6, ("a thing", "yes"), {})
     assert experiment.train.steps_per_epoch() == 1
     assert "looks" not in experiment.evaluate(experiment.model.eval())
     experiment.train.close()

@@ -8,13 +8,13 @@ import regard
 from regard import tasks
 from regard.config import Train
 from regard.data.axis import Image, Text
-from regard.data.image.synthetic.questions import Asked, Question
+from regard.data.image.synthetic.questions import Question, SceneQuestion
 from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
 from regard.models.readout import Answer
 from regard.tasks.vqa.config import VqaModel
 from regard.tasks.vqa.predictor import hit, last
-from regard.tasks.vqa.synthetic import Drawn
+from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
 from regard.viewer.io import load, save
@@ -95,7 +95,7 @@ def test_an_input_needs_a_question_that_it_knows_and_that_is_short(seeing, input
     assert not seeing.is_known(f"{picture}\txyzzy")
     assert seeing.is_known(f"{picture}\t{'what ' * 64}")
     assert not seeing.fits(f"{picture}\t{'what ' * 64}")
-    with pytest.raises(DataError, match="input:1 needs a picture and what is asked of it, PATH TAB QUESTION"):
+    with pytest.raises(DataError, match="input:1 needs a picture and a question, PATH TAB QUESTION"):
         seeing.fits(picture)
     with pytest.raises(DataError, match=r"1 of 2 pictures are missing: input:2 gone\.png"):
         seeing.predict([inputs[0], "gone.png\twhat colour is the star?"])
@@ -120,8 +120,11 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
     first, other = seeing.codec.answers[:2]
     corner = Scene((Thing("star", "red", 20, 20, 16), Thing("ring", "red", 200, 200, 16)))
     asked = [("where is the star?", first, (0,)), ("where is the ring?", other, (1,)), ("is there a cross?", other, ())]
-    drawn = [Drawn(Asked(corner, "where", Question(*both), Question(*both), things), 32) for *both, things in asked]
-    examples = seeing.codec.encode_all([each.record for each in drawn], drawn).examples
+    drawn = [
+        SyntheticQuestion(SceneQuestion(corner, "where", Question(*both), Question(*both), things), 32)
+        for *both, things in asked
+    ]
+    examples = seeing.codec.encode_all([each.record for each in drawn], renderers=drawn).examples
     figures = seeing.evaluate_examples(examples)
     assert (round(figures["accuracy"].value, 2), figures["looks"].value) == (33.33, 50.0)
     chances = seeing.model.logits.detach().log_softmax(-1)
@@ -147,7 +150,8 @@ def test_the_last_look_at_the_picture_is_the_mean_of_its_heads():
 def test_a_look_hits_the_box_of_a_thing_that_decides():
     scene = Scene((Thing("star", "red", 20, 20, 16),))
     there, absent = (
-        Drawn(Asked(scene, "exists", Question("a", "b"), Question("a", "b"), things), 32) for things in ((0,), ())
+        SyntheticQuestion(SceneQuestion(scene, "exists", Question("a", "b"), Question("a", "b"), things), 32)
+        for things in ((0,), ())
     )
     on, off = torch.eye(16)[0], torch.eye(16)[15]
     assert (hit(there, on, 8), hit(there, off, 8), hit(absent, on, 8), hit(None, on, 8)) == ((1, 1), (0, 1), (0, 0), (0, 0))

@@ -5,12 +5,12 @@ import pytest
 from regard import tasks
 from regard.data.records import Record
 from regard.tasks.vqa import task
-from regard.tasks.vqa.data import Inquiry
+from regard.tasks.vqa.data import PictureQuestion
 from regard.tasks.vqa.task import Config
 
 
 def test_scenes_are_simple_and_no_scene_is_in_both_parts():
-    training, validation = task.draw(120, seed=0)
+    training, validation = task.synthesise(120, seed=0)
     assert not {each.scene for each in training} & {each.scene for each in validation}
     assert {thing.shape for each in training for thing in each.scene.things} <= set(task.SHAPES)
     assert max(len(each.scene.things) for each in training) == 2
@@ -18,7 +18,7 @@ def test_scenes_are_simple_and_no_scene_is_in_both_parts():
 
 
 def test_a_record_is_taken_as_it_stands():
-    record = Inquiry(Record("a.png", "yes", "t.tsv:1"), "is it?")
+    record = PictureQuestion(Record("a.png", "yes", "t.tsv:1"), "is it?")
     assert task.prepare(record) is record
 
 

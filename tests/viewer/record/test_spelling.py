@@ -51,14 +51,14 @@ def test_bytes_of_one_character_all_cover_it_and_are_named_by_their_numbers():
     assert axis.labels == ["汤", "汤", "汤", "!", "<eos>"]
     assert axis.spans == ((0, 1), (0, 1), (0, 1), (1, 2), None)
     assert axis.pieces == ("\\xe6", "\\xb1", "\\xa4", "!", "<eos>")
-    assert Words(made).target.shown(made.target.encode("汤")[0]) == "\\xe6"
+    assert Words(made).label(made.target.encode("汤")[0]) == "\\xe6"
 
 
 def test_spaces_and_words_without_one_before_them_are_covered_as_the_text_has_them():
     made, _ = codec("words")
     numbers = made.source.encode("Tom's cat")
-    assert Words(made).source.spans(numbers, "Tom's cat") == [(0, 3), (3, 4), (4, 5), (6, 9)]
-    assert [Words(made).source.shown(number) for number in numbers] == ["Tom", "'", "s", "cat"]
+    assert made.source_axes.spans(numbers, "Tom's cat") == [(0, 3), (3, 4), (4, 5), (6, 9)]
+    assert [made.source_axes.label(number) for number in numbers] == ["Tom", "'", "s", "cat"]
 
 
 def test_an_unknown_word_covers_its_own_name_in_an_answer_and_its_text_in_a_source():
@@ -74,4 +74,4 @@ def test_what_was_cut_off_has_no_end_and_what_is_silent_covers_nothing():
     made, records = codec("characters")
     numbers = made.encode(records[0]).target[:3]
     assert Words(made).answered(numbers).special == ()
-    assert Words(made).target.spans([BOS, *numbers], "汤姆追") == [None, (0, 1), (1, 2), (2, 3)]
+    assert made.target_axes.spans([BOS, *numbers], "汤姆追") == [None, (0, 1), (1, 2), (2, 3)]

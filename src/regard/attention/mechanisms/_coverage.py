@@ -10,34 +10,34 @@ from regard.attention.scope import Offset
 from regard.attention.stateful import Stateful
 from regard.attention.types import Attended, Memory
 
-Read = Float[Tensor, "batch keys"]
+Weights = Float[Tensor, "batch keys"]
 
 
 class CoverageBase(Stateful):
     """Stateful attention with a coverage vector: the state is the sum of each key's weights so far, from 0 on.
 
-    memory' = told(memory, state),    a_t = attend(query, memory'),    state = after(state, a_t)
+    memory' = add_coverage(memory, state),    a_t = attend(query, memory'),    state = update(state, a_t)
 
     A subclass defines how the coverage enters the keys.
     """
 
-    def start(self, memory: Memory) -> Read:
+    def start(self, memory: Memory) -> Weights:
         """The coverage before the first query: zeros."""
         return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
 
     @abstractmethod
-    def told(self, memory: Memory, state: Read) -> Memory:
+    def add_coverage(self, memory: Memory, state: Weights) -> Memory:
         """The memory with the coverage added to its keys."""
 
-    def after(self, state: Read, read: Read) -> Read:
+    def update(self, state: Weights, weights: Weights) -> Weights:
         """The coverage after a step: the sum of all weights."""
-        return state + read
+        return state + weights
 
-    def look(
-        self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: Read, *, offset: Offset, weights: bool
+    def step(
+        self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: Weights, *, offset: Offset, weights: bool
     ) -> Attended:
         """Attend to the keys with their coverage, and add the new weights to it."""
-        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
-        assert found.weights is not None, "they were asked for"
-        after = self.after(state, found.weights[:, 0, 0])
-        return found._replace(weights=found.weights if weights else None, state=after)
+        attended = Attention.forward(self, query, self.add_coverage(memory, state), offset=offset, weights=True)
+        assert attended.weights is not None, "weights=True returns them"
+        coverage = self.update(state, attended.weights[:, 0, 0])
+        return attended._replace(weights=attended.weights if weights else None, state=coverage)

@@ -26,6 +26,6 @@ class Coverage(CoverageBase):
         self.w = nn.Linear(1, self.score.v.weight.shape[-1])
         nn.init.zeros_(self.w.bias)
 
-    def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
+    def add_coverage(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """U k + w c + b."""
         return memory._replace(keys=memory.keys + self.w(state[:, None, :, None]))

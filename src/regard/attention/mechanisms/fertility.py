@@ -34,9 +34,9 @@ class Fertility(Coverage):
 
     def fertility(self, memory: Memory) -> Float[Tensor, "batch keys"]:
         """Fertility Φ: the expected number of target words of each key."""
-        share: Tensor = torch.sigmoid(self.U_f(memory.values[:, 0]))[..., 0]
-        return self.most * share.clamp_min(LEAST)
+        fraction: Tensor = torch.sigmoid(self.U_f(memory.values[:, 0]))[..., 0]
+        return self.most * fraction.clamp_min(LEAST)
 
-    def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
+    def add_coverage(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """The memory with the coverage in its keys, U k + w c / Φ + b."""
-        return super().told(memory, state / self.fertility(memory))
+        return super().add_coverage(memory, state / self.fertility(memory))

@@ -45,11 +45,11 @@ class GatedCoverage(Stateful):
         """The coverage before the first query: zeros."""
         return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2], self.notes)
 
-    def told(self, memory: Memory, state: Float[Tensor, "batch keys notes"]) -> Memory:
+    def add_coverage(self, memory: Memory, state: Float[Tensor, "batch keys notes"]) -> Memory:
         """The memory with the coverage in its keys, U k + V C + b."""
         return memory._replace(keys=memory.keys + self.V(state)[:, None])
 
-    def look(
+    def step(
         self,
         query: Float[Tensor, "batch 1 query"],
         memory: Memory,
@@ -59,20 +59,20 @@ class GatedCoverage(Stateful):
         weights: bool,
     ) -> Attended:
         """Attend to the keys with their coverage, and update it by the GRU."""
-        found = Attention.forward(self, query, self.told(memory, state), offset=offset, weights=True)
-        assert found.weights is not None, "they were asked for"
-        after = self.note(query, memory, state, found.weights[:, 0, 0])
-        return found._replace(weights=found.weights if weights else None, state=after)
+        attended = Attention.forward(self, query, self.add_coverage(memory, state), offset=offset, weights=True)
+        assert attended.weights is not None, "weights=True returns them"
+        coverage = self.update(query, memory, state, attended.weights[:, 0, 0])
+        return attended._replace(weights=attended.weights if weights else None, state=coverage)
 
-    def note(
+    def update(
         self,
         query: Float[Tensor, "batch 1 query"],
         memory: Memory,
         state: Float[Tensor, "batch keys notes"],
-        read: Float[Tensor, "batch keys"],
+        weights: Float[Tensor, "batch keys"],
     ) -> Float[Tensor, "batch keys notes"]:
         """The coverage after a step with these weights."""
-        heard = self.share(read[..., None]) + self.source(memory.values[:, 0]) + self.asked(query)
-        gates, fresh = heard.split((2 * self.notes, self.notes), dim=-1)
+        inputs = self.share(weights[..., None]) + self.source(memory.values[:, 0]) + self.asked(query)
+        gates, candidate = inputs.split((2 * self.notes, self.notes), dim=-1)
         z, r = torch.sigmoid(gates + self.gates(state)).chunk(2, dim=-1)
-        return (1 - z) * state + z * torch.tanh(fresh + self.again(r * state))
+        return (1 - z) * state + z * torch.tanh(candidate + self.again(r * state))

@@ -32,7 +32,7 @@ class GridCoverage(CoverageBase):
         self.V = nn.Linear(filters, self.score.v.weight.shape[-1])
         nn.init.zeros_(self.V.bias)
 
-    def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
+    def add_coverage(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """The memory with the convolved weights in its keys, U k + V f + b."""
         keys = memory.keys.shape[2]
         rows, columns = (1, keys) if memory.grid is None else memory.grid
@@ -41,7 +41,7 @@ class GridCoverage(CoverageBase):
                 f"GridCoverage needs a source with as many places as its grid, got {keys} for {rows} x {columns}; "
                 "Encoded.grid says how many rows and columns there are"
             )
-        covered = torch.unflatten(state, 1, (rows, columns))[:, None]
-        covered = F.pad(covered, (0, 1))  # one zero more, since a convolution refuses an empty map
-        features = self.V(self.Q(covered)[..., :-1].flatten(2).mT)  # batch keys hidden
+        coverage = torch.unflatten(state, 1, (rows, columns))[:, None]
+        coverage = F.pad(coverage, (0, 1))  # one zero more, since a convolution refuses an empty map
+        features = self.V(self.Q(coverage)[..., :-1].flatten(2).mT)  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])

@@ -40,12 +40,14 @@ class LocationSensitive(CoverageBase):
         nn.init.zeros_(self.V.bias)
         self.cumulative = cumulative
 
-    def told(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
+    def add_coverage(self, memory: Memory, state: Float[Tensor, "batch keys"]) -> Memory:
         """The memory with the convolved weights in its keys, U k + V f + b."""
-        looked = F.pad(state[:, None], (0, 1))  # one zero more, since a convolution refuses an empty source
-        features = self.V(self.F(looked).mT)[:, :-1]  # batch keys hidden
+        padded = F.pad(state[:, None], (0, 1))  # one zero more, since a convolution refuses an empty source
+        features = self.V(self.F(padded).mT)[:, :-1]  # batch keys hidden
         return memory._replace(keys=memory.keys + features[:, None])
 
-    def after(self, state: Float[Tensor, "batch keys"], read: Float[Tensor, "batch keys"]) -> Float[Tensor, "batch keys"]:
+    def update(
+        self, state: Float[Tensor, "batch keys"], weights: Float[Tensor, "batch keys"]
+    ) -> Float[Tensor, "batch keys"]:
         """The sum of all weights or, without `cumulative`, the weights of this step."""
-        return super().after(state, read) if self.cumulative else read
+        return super().update(state, weights) if self.cumulative else weights

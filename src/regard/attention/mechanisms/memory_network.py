@@ -71,11 +71,11 @@ class MemoryNetwork(Attention):
                 "use softmax or hard"
             )
         sets = hops + 1 if tying == "adjacent" else 2
-        small = math.sqrt(3) * self.size**-0.25  # u and m of size^(-1/4) a number have products of variance one
+        bound = math.sqrt(3) * self.size**-0.25  # u and m of size^(-1/4) a number have products of variance one
         self.query = nn.Linear(query, self.size, bias=False)  # B
-        nn.init.uniform_(self.query.weight, -small / math.sqrt(query), small / math.sqrt(query))
+        nn.init.uniform_(self.query.weight, -bound / math.sqrt(query), bound / math.sqrt(query))
         # A is all but the last set, C all but the first
-        self.embed = PerHead(self.source, self.size, sets, within=small / math.sqrt(self.source))
+        self.embed = PerHead(self.source, self.size, sets, within=bound / math.sqrt(self.source))
         self.T = nn.Parameter(0.1 * torch.randn(sets, limit, self.size)) if temporal else None
         self.H = nn.Identity() if tying == "adjacent" else nn.Linear(self.size, self.size, bias=False)
 
@@ -87,26 +87,29 @@ class MemoryNetwork(Attention):
         self, encoded: Encoded | Float[Tensor, "batch time key"], values: Tensor | None = None, first: int = 0
     ) -> Memory:
         """The keys and values of every hop, with hops along the axis of heads."""
-        plain = super().remember(encoded, values, first)
-        for data in plain[:2]:
+        memory = super().remember(encoded, values, first)
+        for data in memory[:2]:
             require_size("MemoryNetwork", "key", self.source, data.shape[-1])
-        age = self.age(plain)
-        keys, values = self.embedded(plain.keys, slice(None, -1), age), self.embedded(plain.values, slice(1, None), age)
-        return Memory(keys, values, plain.keep, plain.grid, plain.documents)
+        age = self.age(memory)
+        keys, values = (
+            self.embed_memory(memory.keys, slice(None, -1), age),
+            self.embed_memory(memory.values, slice(1, None), age),
+        )
+        return Memory(keys, values, memory.keep, memory.grid, memory.documents)
 
     @property
     def unpackable(self) -> str | None:
         """The reason against packed rows: ages are counted along the row, and every hop attends by itself."""
         return "counts the age of a place along the row, whichever example it belongs to"
 
-    def embedded(
+    def embed_memory(
         self, data: Float[Tensor, "batch 1 keys key"], sets: slice, age: Int[Tensor, "#batch keys"]
     ) -> Float[Tensor, "batch hops keys size"]:
         """Embedding A x + T_A or C x + T_C of every hop; hops that share a matrix share its product too."""
-        found = project_heads(data, self.embed.weight[sets])
+        embedded = project_heads(data, self.embed.weight[sets])
         if self.T is not None:
-            found = found + self.T[sets][:, age].transpose(0, 1)
-        return found.expand(-1, self.hops, -1, -1)
+            embedded = embedded + self.T[sets][:, age].transpose(0, 1)
+        return embedded.expand(-1, self.hops, -1, -1)
 
     def age(self, memory: Memory) -> Int[Tensor, "#batch keys"]:
         """The number of unpadded positions after each position."""
@@ -133,19 +136,19 @@ class MemoryNetwork(Attention):
     ) -> Attended:
         """Run all hops of attention."""
         self.check(query, memory, statistics, documents)
-        hops = self.walk(query, memory, offset=offset, weights=weights, statistics=statistics)
+        hops = self.run_hops(query, memory, offset=offset, weights=weights, statistics=statistics)
         answers = [hop.answer for hop in hops]
-        found = self.H(hops[-1].question) + answers[-1].context[:, 0]
+        context = self.H(hops[-1].question) + answers[-1].context[:, 0]
         sampled = [answer.sampled for answer in answers if answer.sampled is not None]
         return Attended(
-            self.silenced(found, memory, offset),
+            self.mask_context(context, memory, offset),
             torch.cat([answer.weights for answer in answers if answer.weights is not None], dim=1) if weights else None,
             {name: torch.cat([answer.statistics[name] for answer in answers], dim=1) for name in answers[0].statistics},
             state,
-            Sampled(*(torch.cat(each, dim=1) for each in zip(*sampled, strict=True))) if sampled else None,
+            Sampled(*(torch.cat(samples, dim=1) for samples in zip(*sampled, strict=True))) if sampled else None,
         )
 
-    def walk(self, query: Float[Tensor, "batch queries query"], memory: Memory, **asked: Any) -> list[Hop]:
+    def run_hops(self, query: Float[Tensor, "batch queries query"], memory: Memory, **options: Any) -> list[Hop]:
         """Every hop: score, normalise and combine, with the question updated by the hop before."""
         hops: list[Hop] = []
         question = self.query(query)
@@ -159,7 +162,7 @@ class MemoryNetwork(Attention):
                 normalise=self.normalise,
                 scope=self.visible(memory),
                 dropout=self.dropout if self.training else 0.0,
-                **asked,
+                **options,
             )
             answer = run_request(request, self.impl)
             hops.append(Hop(question, answer))
@@ -170,16 +173,16 @@ class MemoryNetwork(Attention):
         scope: Scope = self.scope if memory.keep is None else self.scope & Padding(memory.keep)
         return scope
 
-    def silenced(
-        self, found: Float[Tensor, "batch queries size"], memory: Memory, offset: Offset | None
+    def mask_context(
+        self, context: Float[Tensor, "batch queries size"], memory: Memory, offset: Offset | None
     ) -> Float[Tensor, "batch queries size"]:
         """Zero the context of a query with no visible key, which would otherwise be the question itself."""
-        (batch, queries, _), keys = found.shape, memory.keys.shape[2]
+        (batch, queries, _), keys = context.shape, memory.keys.shape[2]
         offset = align_offset(queries, keys) if offset is None else offset
-        allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, found.device)
+        allowed = self.visible(memory).allowed(batch, 1, queries, keys, offset, context.device)
         if allowed is None:
-            return found if keys else torch.zeros_like(found)
-        return found.masked_fill(~allowed.any(-1)[:, 0, :, None], 0.0)
+            return context if keys else torch.zeros_like(context)
+        return context.masked_fill(~allowed.any(-1)[:, 0, :, None], 0.0)
 
 
 def sentences(
@@ -197,5 +200,5 @@ def sentences(
     dim = words.shape[-1]
     j = (keep.cumsum(-1) / keep.sum(-1, keepdim=True).clamp_min(1))[..., None].to(words.dtype)
     k = torch.arange(1, dim + 1, device=words.device, dtype=words.dtype) / dim
-    weighed = words.masked_fill(~keep[..., None], 0.0) * ((1 - j) - k * (1 - 2 * j))
-    return Encoded(weighed.sum(2), keep.any(-1))
+    weighted = words.masked_fill(~keep[..., None], 0.0) * ((1 - j) - k * (1 - 2 * j))
+    return Encoded(weighted.sum(2), keep.any(-1))

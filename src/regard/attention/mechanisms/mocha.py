@@ -38,12 +38,12 @@ class ChunkEnergy(Energy):
     ) -> Float[Tensor, "batch heads queries keys"]:
         return super().forward(query, prepared.chunk(2, dim=-1)[0])
 
-    def inside(
+    def score_chunk(
         self, query: Float[Tensor, "batch heads queries query"], prepared: Float[Tensor, "batch key_heads keys both"]
     ) -> Float[Tensor, "batch heads queries keys"]:
         """The chunk energies, whose softmax gives the weights within a chunk."""
-        found: Tensor = self.worth(query, prepared.chunk(2, dim=-1)[1])
-        return found
+        energies: Tensor = self.worth(query, prepared.chunk(2, dim=-1)[1])
+        return energies
 
 
 class Mocha(Monotonic):
@@ -76,31 +76,31 @@ class Mocha(Monotonic):
         super().__init__(query, key, r=r, noise=noise, **options)
         self.chunk = chunk
 
-    def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
+    def distribute(self, query: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """Expected weights: each stopping probability distributed over the chunk that ends there."""
-        worth = score_in_blocks(self.score.inside, asked, memory.keys)
-        return distribute_stops(stops, widen(worth), self.chunk, allowed)
+        energies = score_in_blocks(self.score.score_chunk, query, memory.keys)
+        return distribute_stops(stops, widen(energies), self.chunk, allowed)
 
-    def around(self, walk: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
+    def select_keys(self, step: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
         """The chunk that ends at `place`, and its weights; masked keys make it reach further back.
 
         An exported program, which cannot loop, reaches back to the first key at once.
         """
-        if not walk.keys:
-            return super().around(walk, place)
+        if not step.keys:
+            return super().select_keys(step, place)
         exporting = torch.compiler.is_exporting()
-        reach, stopped = walk.keys if exporting else self.chunk, (place < walk.keys)[:, None]
+        reach, stopped = step.keys if exporting else self.chunk, (place < step.keys)[:, None]
         while True:
-            spots = place[:, None] + torch.arange(1 - reach, 1, device=place.device)
-            seen = walk.sees(spots) & stopped
-            missing = (seen.sum(-1, keepdim=True) < self.chunk) & stopped & (spots[:, :1] > 0)
+            positions = place[:, None] + torch.arange(1 - reach, 1, device=place.device)
+            visible = step.allows(positions) & stopped
+            missing = (visible.sum(-1, keepdim=True) < self.chunk) & stopped & (positions[:, :1] > 0)
             if exporting or not missing.any():
                 break
             reach *= 2
-        chunk = seen & (seen.flip(-1).cumsum(-1).flip(-1) <= self.chunk)
-        energies = self.score.inside(walk.query, walk.gather(walk.memory.keys, spots))
-        shares = Softmax()(widen(energies), chunk[:, None, None])
-        return spots.clamp(0, walk.keys - 1), shares[:, 0, 0]
+        chunk = visible & (visible.flip(-1).cumsum(-1).flip(-1) <= self.chunk)
+        energies = self.score.score_chunk(step.query, step.gather(step.memory.keys, positions))
+        weights = Softmax()(widen(energies), chunk[:, None, None])
+        return positions.clamp(0, step.keys - 1), weights[:, 0, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +132,9 @@ def distribute_stops(stops: Scores, energies: Scores, width: int, allowed: Allow
         return stops
     if allowed is None:
         chunk = slide_windows(energies, width - 1, 0, -math.inf)
-        best = chunk.detach().amax(-1)
-        each = slide_windows(stops / (chunk - best[..., None]).exp().sum(-1), 0, width - 1, 0.0)
-        return (each * (energies[..., None] - slide_windows(best, 0, width - 1, math.inf)).exp()).sum(-1)
+        highest = chunk.detach().amax(-1)
+        each = slide_windows(stops / (chunk - highest[..., None]).exp().sum(-1), 0, width - 1, 0.0)
+        return (each * (energies[..., None] - slide_windows(highest, 0, width - 1, math.inf)).exp()).sum(-1)
     allowed, keys = allowed.expand_as(stops), stops.shape[-1]
     slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys are compacted; the last slot takes the others
     empty = stops.new_zeros(*stops.shape[:3], keys + 1)
@@ -143,7 +143,7 @@ def distribute_stops(stops: Scores, energies: Scores, width: int, allowed: Allow
 
 
 def slide_windows(
-    data: Float[Tensor, "*rows keys"], left: int, right: int, fill: float
+    data: Float[Tensor, "*rows keys"], before: int, after: int, fill: float
 ) -> Float[Tensor, "*rows keys width"]:
     """Sliding windows of each key with `left` and `right` neighbours, and `fill` beyond the ends."""
-    return F.pad(data, (left, right), value=fill).unfold(-1, left + right + 1, 1)
+    return F.pad(data, (before, after), value=fill).unfold(-1, before + after + 1, 1)

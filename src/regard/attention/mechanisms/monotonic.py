@@ -80,12 +80,12 @@ class MonotonicNormaliser(nn.Module):
 
     def move(self, energies: Scores, allowed: Allowed | None, start: Alignment) -> Scores:
         """The expected alignment of each query, from that of the query before the first."""
-        stop, go = self.chances(widen(energies))
+        stop, go = self.stop_probabilities(widen(energies))
         if allowed is not None:
             stop, go = stop.masked_fill(~allowed, 0.0), go.masked_fill(~allowed, 1.0)
         return expect_alignment(stop, shift(go), start)
 
-    def chances(self, energies: Scores) -> tuple[Scores, Scores]:
+    def stop_probabilities(self, energies: Scores) -> tuple[Scores, Scores]:
         """The probabilities p and 1 - p, both to full precision."""
         if not self.training:
             return (energies > 0).to(energies.dtype), (energies <= 0).to(energies.dtype)
@@ -133,7 +133,7 @@ class Monotonic(Stateful):
             return self.normalise.begin(memory.values[..., :1].mT)
         return torch.zeros(memory.values.shape[0], dtype=torch.long, device=memory.values.device)
 
-    def looks(
+    def run_steps(
         self,
         query: Float[Tensor, "rows queries query"],
         memory: Memory,
@@ -144,10 +144,10 @@ class Monotonic(Stateful):
     ) -> Attended:
         """All queries at once in training, since no score depends on an earlier stop; step by step otherwise."""
         if not self.training:
-            return super().looks(query, memory, state, offset=offset, weights=weights)
-        return self.expect(self.split(self.query(query)), memory, state, offset, weights)
+            return super().run_steps(query, memory, state, offset=offset, weights=weights)
+        return self.attend_expected(self.split(self.query(query)), memory, state, offset, weights)
 
-    def look(
+    def step(
         self,
         query: Float[Tensor, "rows 1 query"],
         memory: Memory,
@@ -157,38 +157,40 @@ class Monotonic(Stateful):
         weights: bool,
     ) -> Attended:
         """One query: move from the state to the next stop."""
-        walk = MonotonicStep(self.split(self.query(query)), memory, self.score, self.scope, offset)
-        place = walk.stop(state)
-        spots, shares = self.around(walk, place)
-        shares = shares[:, None, None].to(memory.values.dtype)
-        context = self.output(self.merge(shares @ walk.gather(memory.values, spots)))
+        step = MonotonicStep(self.split(self.query(query)), memory, self.score, self.scope, offset)
+        place = step.stop(state)
+        positions, weight = self.select_keys(step, place)
+        weight = weight[:, None, None].to(memory.values.dtype)
+        context = self.output(self.merge(weight @ step.gather(memory.values, positions)))
         if not weights:
             return Attended(context, state=place)
-        dense = shares.new_zeros(place.shape[0], 1, 1, walk.keys)
-        return Attended(context, dense.scatter_add(-1, spots[:, None, None], shares), state=place)
+        dense = weight.new_zeros(place.shape[0], 1, 1, step.keys)
+        return Attended(context, dense.scatter_add(-1, positions[:, None, None], weight), state=place)
 
     @property
     def gathers(self) -> bool:
         """True in evaluation, where rows of queries may be sources x beams."""
         return not self.training
 
-    def expect(self, asked: Tensor, memory: Memory, state: Alignment, offset: Offset, weights: bool) -> Attended:
+    def attend_expected(self, query: Tensor, memory: Memory, state: Alignment, offset: Offset, weights: bool) -> Attended:
         """The expected alignment and context of all queries, in training."""
-        energies = score_in_blocks(partial(compare, self.score), asked, memory.keys)
+        energies = score_in_blocks(partial(compare, self.score), query, memory.keys)
         allowed = self.allowed(energies, memory, offset)
-        found = self.normalise.move(energies, allowed, state)
-        shares = self.share(asked, memory, found, allowed).to(memory.values.dtype)
-        kept = F.dropout(shares, self.dropout) if self.dropout else shares
-        return Attended(self.output(self.merge(kept @ memory.values)), shares if weights else None, state=found[:, :, -1:])
+        stops = self.normalise.move(energies, allowed, state)
+        expected = self.distribute(query, memory, stops, allowed).to(memory.values.dtype)
+        dropped = F.dropout(expected, self.dropout) if self.dropout else expected
+        return Attended(
+            self.output(self.merge(dropped @ memory.values)), expected if weights else None, state=stops[:, :, -1:]
+        )
 
-    def share(self, asked: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
+    def distribute(self, query: Tensor, memory: Memory, stops: Scores, allowed: Allowed | None) -> Scores:
         """The expected weights for these stopping probabilities: the probabilities themselves."""
         return stops
 
-    def around(self, walk: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
+    def select_keys(self, step: MonotonicStep, place: Place) -> tuple[Positions, Float[Tensor, "some spots"]]:
         """The keys read at the stop `place`, and their weights: that key, or none beyond the end."""
-        spots = place[:, None].clamp_max(walk.keys - 1)[:, : walk.keys]
-        return spots, (place < walk.keys)[:, None].expand_as(spots).to(walk.query.dtype)
+        positions = place[:, None].clamp_max(step.keys - 1)[:, : step.keys]
+        return positions, (place < step.keys)[:, None].expand_as(positions).to(step.query.dtype)
 
 
 def score_in_blocks(
@@ -199,5 +201,5 @@ def score_in_blocks(
     """Scores in blocks of queries that fit in memory; all at once where a program is traced."""
     if torch.compiler.is_compiling():
         return score(query, prepared)
-    some = max(1, BLOCK // max(1, prepared.numel()))
-    return torch.cat([score(each, prepared) for each in torch.split(query, some, dim=2)], dim=2)
+    rows = max(1, BLOCK // max(1, prepared.numel()))
+    return torch.cat([score(block, prepared) for block in torch.split(query, rows, dim=2)], dim=2)

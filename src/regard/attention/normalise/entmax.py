@@ -42,32 +42,32 @@ class Entmax(nn.Module):
             return scores
         wide = widen(scores)
         alpha = self.alpha
-        seen = torch.ones_like(wide, dtype=torch.bool) if allowed is None else visible(allowed)
-        best = wide.detach().masked_fill(~seen, -torch.inf).amax(-1, keepdim=True)
-        raised = (alpha - 1) * (wide - best).masked_fill(~seen, 0.0)
+        keep = torch.ones_like(wide, dtype=torch.bool) if allowed is None else visible(allowed)
+        best = wide.detach().masked_fill(~keep, -torch.inf).amax(-1, keepdim=True)
+        raised = (alpha - 1) * (wide - best).masked_fill(~keep, 0.0)
         search = _find_threshold_by_sort if self.raw is None and alpha == 1.5 else _find_threshold_by_bisection
-        tau = search(raised.detach(), seen, _detach_alpha(alpha))
-        excess = _compute_weights(raised, seen, tau, 1 / (alpha - 1)).sum(-1, keepdim=True) - 1
-        slope = _compute_weights(raised.detach(), seen, tau, (2 - _detach_alpha(alpha)) / (_detach_alpha(alpha) - 1)).sum(
+        tau = search(raised.detach(), keep, _detach_alpha(alpha))
+        excess = _compute_weights(raised, keep, tau, 1 / (alpha - 1)).sum(-1, keepdim=True) - 1
+        slope = _compute_weights(raised.detach(), keep, tau, (2 - _detach_alpha(alpha)) / (_detach_alpha(alpha) - 1)).sum(
             -1, keepdim=True
         )
         tau = tau + excess * (_detach_alpha(alpha) - 1) / slope
-        return silence(_compute_weights(raised, seen, tau, 1 / (alpha - 1)), allowed).to(scores.dtype)
+        return silence(_compute_weights(raised, keep, tau, 1 / (alpha - 1)), allowed).to(scores.dtype)
 
     def extra_repr(self) -> str:
         return f"alpha={self.fixed}, learn={self.raw is not None}"
 
 
-def _compute_weights(raised: Tensor, seen: Tensor, tau: Tensor, power: float | Tensor) -> Tensor:
+def _compute_weights(raised: Tensor, keep: Tensor, tau: Tensor, power: float | Tensor) -> Tensor:
     """Weights max(0, raised - tau)^power of the allowed keys, with a finite gradient at the edge of the support."""
     base = raised - tau
-    support = (base > 0) & seen
+    support = (base > 0) & keep
     return torch.where(support, torch.where(support, base, 1.0) ** power, 0.0)
 
 
-def _find_threshold_by_sort(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
+def _find_threshold_by_sort(raised: Tensor, keep: Tensor, alpha: float | Tensor) -> Tensor:
     """Threshold by sorting for α = 1.5: Σ (s - τ)² = 1 is a quadratic equation for each size of the support."""
-    ordered = raised.masked_fill(~seen, -torch.inf).sort(dim=-1, descending=True).values
+    ordered = raised.masked_fill(~keep, -torch.inf).sort(dim=-1, descending=True).values
     size = torch.arange(1, raised.shape[-1] + 1, device=raised.device, dtype=raised.dtype)
     mean, square = ordered.cumsum(-1) / size, ordered.square().cumsum(-1) / size
     candidates = mean - ((1 / size) - (square - mean.square())).clamp_min(0).sqrt()
@@ -75,13 +75,13 @@ def _find_threshold_by_sort(raised: Tensor, seen: Tensor, alpha: float | Tensor)
     return candidates.gather(-1, support - 1)
 
 
-def _find_threshold_by_bisection(raised: Tensor, seen: Tensor, alpha: float | Tensor) -> Tensor:
+def _find_threshold_by_bisection(raised: Tensor, keep: Tensor, alpha: float | Tensor) -> Tensor:
     """Threshold by bisection: the weights sum to one at most 1 below the largest raised score, which is 0."""
     low = torch.full_like(raised[..., :1], -1.0)
     width = 1.0
     for _ in range(56 if raised.dtype == torch.float64 else 28):
         width /= 2
-        above = _compute_weights(raised, seen, low + width, 1 / (alpha - 1)).sum(-1, keepdim=True) >= 1
+        above = _compute_weights(raised, keep, low + width, 1 / (alpha - 1)).sum(-1, keepdim=True) >= 1
         low = torch.where(above, low + width, low)
     return low
 

@@ -33,7 +33,7 @@ class Hard(nn.Module):
     def __init__(self, soft: float = 0.0) -> None:
         super().__init__()
         if not 0 <= soft <= 1:
-            raise ValueError(f"Hard needs a share of soft looks from 0 to 1, got {soft}")
+            raise ValueError(f"Hard needs a fraction of softmax rows from 0 to 1, got {soft}")
         self.soft = soft
 
     def extra_repr(self) -> str:
@@ -43,16 +43,16 @@ class Hard(nn.Module):
         if not self.training:
             return select_one_hot(hide(scores, allowed), allowed)
         wide = hide(widen(scores), allowed)
-        drawn = select_one_hot(wide.detach() + sample_gumbel(wide), allowed)
+        sample = select_one_hot(wide.detach() + sample_gumbel(wide), allowed)
         log = wide.log_softmax(-1)
         log = log if allowed is None else log.masked_fill(~visible(allowed), 0.0)  # never 0 times infinity
         share = silence(log.exp(), allowed)
-        sampled = Sampled((drawn * log).sum(-1), -(share * log).sum(-1))
+        sampled = Sampled((sample * log).sum(-1), -(share * log).sum(-1))
         if self.soft == 0:
-            return drawn.to(scores.dtype), sampled
+            return sample.to(scores.dtype), sampled
         softly = wide.new_empty(len(wide), 1, 1, 1).uniform_() < self.soft
         certain = sampled.log_probability.masked_fill(softly[..., 0], 0.0)
-        return torch.where(softly, share, drawn).to(scores.dtype), sampled._replace(log_probability=certain)
+        return torch.where(softly, share, sample).to(scores.dtype), sampled._replace(log_probability=certain)
 
 
 def select_one_hot(scores: Scores, allowed: Allowed | None) -> Scores:
@@ -68,5 +68,5 @@ def sample_gumbel(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
     Gumbel 1954; Maddison, Tarlow and Minka 2014, https://arxiv.org/abs/1411.0030
     """
-    drawn = torch.empty_like(like, requires_grad=False).exponential_()
-    return -drawn.clamp_min(torch.finfo(like.dtype).tiny).log()
+    exponential = torch.empty_like(like, requires_grad=False).exponential_()
+    return -exponential.clamp_min(torch.finfo(like.dtype).tiny).log()

@@ -35,8 +35,8 @@ class Landmarks(Scope):
 
     def landmark(self, b: Tensor, position: Tensor) -> Tensor:
         """True if a position of row b is a landmark."""
-        found = position < (self.first[b] if isinstance(self.first, Tensor) else self.first)
-        return found | (position % self.every == 0) if self.every else found
+        landmark = position < (self.first[b] if isinstance(self.first, Tensor) else self.first)
+        return landmark | (position % self.every == 0) if self.every else landmark
 
     def check(self, batch: int, heads: int, queries: int, keys: int) -> None:
         if isinstance(self.first, Tensor) and self.first.shape != (batch,):

@@ -118,10 +118,10 @@ def require_same_size(name: str, query: int, key: int) -> None:
         )
 
 
-def require_size(name: str, side: str, needed: int, given: int) -> None:
+def require_size(name: str, side: str, needed: int, size: int) -> None:
     """Raise where a learned score meets an input of another size than it was made for."""
-    if needed != given:
-        raise ValueError(f"{name} was made for {side} size {needed}, got {given}; build it with {side}={given}")
+    if needed != size:
+        raise ValueError(f"{name} was made for {side} size {needed}, got {size}; build it with {side}={size}")
 
 
 if not TYPE_CHECKING:  # to a type checker an unknown name is an error

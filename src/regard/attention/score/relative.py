@@ -52,10 +52,10 @@ class Relative(nn.Module):
         offset: Offset = 0,
     ) -> Float[Tensor, "batch scored_heads queries keys"]:
         require_same_size(type(self).__name__, query.shape[-1], prepared.shape[-1])
-        asked = self.project(query)
-        near: Tensor = self.a(asked)  # batch heads queries distances
+        projected = self.project(query)
+        near: Tensor = self.a(projected)  # batch heads queries distances
         which = self.which(query.shape[2], prepared.shape[2], offset, query.device)
-        return asked @ prepared.mT + near.gather(-1, which.expand(*near.shape[:3], -1))
+        return projected @ prepared.mT + near.gather(-1, which.expand(*near.shape[:3], -1))
 
     def which(self, queries: int, keys: int, offset: Offset, device: torch.device) -> Int[Tensor, "#batch 1 queries keys"]:
         """Index of each clipped relative position key - query; 0 is `window` or more before the query."""

@@ -88,10 +88,10 @@ def edges(buckets: int, farthest: int) -> list[int]:
     """
     half = buckets // 2
     rest = buckets - half
-    found = list(range(1, half + 1))
-    for more in range(1, rest):
-        edge = found[-1]
-        while edge**rest * half**more < farthest**more * half**rest:
-            edge += 1
-        found.append(edge)
-    return found
+    boundaries = list(range(1, half + 1))
+    for step in range(1, rest):
+        boundary = boundaries[-1]
+        while boundary**rest * half**step < farthest**step * half**rest:
+            boundary += 1
+        boundaries.append(boundary)
+    return boundaries

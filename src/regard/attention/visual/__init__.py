@@ -100,9 +100,9 @@ class Gating(Visual):
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The stages one after the other."""
         self.check(image, keep)
-        told = {} if keep is None else {"keep": keep}
-        values = self.split(zero_padding(image, keep), **told)
-        normalised = self.normalise(self.score(values, **told), None if keep is None else self.allowed(keep))
+        options = {} if keep is None else {"keep": keep}
+        values = self.split(zero_padding(image, keep), **options)
+        normalised = self.normalise(self.score(values, **options), None if keep is None else self.allowed(keep))
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
         return Attended(self.combine(values, shares), shares if weights else None, sampled=sampled)
 

@@ -97,11 +97,11 @@ class NonLocal(Visual):
 
     def sides(self, image: Image, keep: Keep = None) -> QueryKeyValue:
         """Query, key and value."""
-        read = image if self.subsample == 1 else self.shrink(fill_lowest(image, keep))
-        all_, some = image.flatten(2).mT[:, None], zero_padding(read, self.kept(keep)).flatten(2).mT[:, None]
-        return QueryKeyValue(self.theta(all_), self.phi(some), self.g(some))
+        source = image if self.subsample == 1 else self.shrink(fill_lowest(image, keep))
+        queries, keys = image.flatten(2).mT[:, None], zero_padding(source, self.pool_mask(keep)).flatten(2).mT[:, None]
+        return QueryKeyValue(self.theta(queries), self.phi(keys), self.g(keys))
 
-    def kept(self, keep: Keep) -> Bool[Tensor, "batch rows columns"] | None:
+    def pool_mask(self, keep: Keep) -> Bool[Tensor, "batch rows columns"] | None:
         """The padding mask of the keys: those with a kept position in their square."""
         return keep if keep is None or self.subsample == 1 else self.shrink(keep[:, None].float())[:, 0] > 0
 
@@ -112,9 +112,9 @@ class NonLocal(Visual):
     def attend(self, image: Image, weights: bool = True, keep: Keep = None) -> Attended:
         """The three stages by attend(), and the residual connection around them."""
         self.check(image, keep)
-        image, kept = zero_padding(image, keep), self.kept(keep)
-        scope = Everywhere() if kept is None else Padding(kept.flatten(1))
+        image, pooled_keep = zero_padding(image, keep), self.pool_mask(keep)
+        scope = Everywhere() if pooled_keep is None else Padding(pooled_keep.flatten(1))
         sides = self.sides(image, keep)
-        found = attend(*sides, score=self.score, normalise=self.normalise, scope=scope, weights=weights)
-        more = self.output(found.context[:, 0]).mT.unflatten(-1, image.shape[2:])
-        return found._replace(context=zero_padding(image + more, keep))
+        attended = attend(*sides, score=self.score, normalise=self.normalise, scope=scope, weights=weights)
+        residual = self.output(attended.context[:, 0]).mT.unflatten(-1, image.shape[2:])
+        return attended._replace(context=zero_padding(image + residual, keep))

@@ -48,8 +48,8 @@ class SelectiveKernel(Gating):
 
     def split(self, image: Image, keep: Keep = None) -> Branches:
         """The output of each branch."""
-        told = () if keep is None else (keep,)
-        return torch.stack([branch(image, *told) for branch in self.branches], dim=2)
+        masks = () if keep is None else (keep,)
+        return torch.stack([branch(image, *masks) for branch in self.branches], dim=2)
 
     def score(self, values: Branches, keep: Keep = None) -> Float[Tensor, "batch channels 1 branches"]:
         z = self.fuse(compute_masked_mean(values.sum(2), keep))

@@ -101,15 +101,15 @@ def work(name: str, kind: str) -> Example:
     if isinstance(made, Attention):
         memory = made.remember(key[:, 0])
         if isinstance(made, MemoryNetwork):  # what a hop asks depends on the hop before
-            query, key = torch.stack([hop.question for hop in made.walk(query[:, 0], memory)], dim=1), memory.keys
+            query, key = torch.stack([hop.question for hop in made.run_hops(query[:, 0], memory)], dim=1), memory.keys
         else:
             query, key = made.split(made.query(query[:, 0])), made.split(made.key(key[:, 0]))
         chosen = {"score": made.score, "normalise": made.normalise, "scope": made.scope}
         if isinstance(made, Windows):
             chosen = apart(made, inputs()[0][:, 0], memory)
         if isinstance(made, Mocha):
-            chosen["normalise"] = ChunkNormaliser(made.normalise, made.score.inside(query, memory.keys), made.chunk)
-        told = tell(made, memory) if hasattr(made, "told") else ()
+            chosen["normalise"] = ChunkNormaliser(made.normalise, made.score.score_chunk(query, memory.keys), made.chunk)
+        told = tell(made, memory) if hasattr(made, "add_coverage") else ()
         return Example(Request(query, memory.keys, memory.values, **chosen, **PLAINLY), key, made, told)
     plain: dict[str, Any] = {"score": ScaledDot(), "normalise": Softmax(), "scope": Everywhere()}
     chosen = plain | {kind: made}
@@ -120,7 +120,7 @@ def tell(module: Any, memory: Memory) -> tuple[Tensor, ...]:
     """The keys that each query meets, look by look."""
     keys, state, query = [], module.start(memory), inputs()[0][:, 0]
     for place in range(len(TARGET)):
-        keys.append(module.told(memory, state).keys)
+        keys.append(module.add_coverage(memory, state).keys)
         state = module(query[:, place : place + 1], memory, state, offset=place).state
     return tuple(keys)
 

@@ -15,7 +15,7 @@ from regard.attention.scope import Scope
 from regard.attention.score import prepare
 from regard.cli.show.example import build, told, untrained, work
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
-from regard.config.docs import Setting, explained
+from regard.config.docs import Setting, describe_settings
 
 WIDTH = 100
 """The most characters on a line of what a setting means."""
@@ -48,7 +48,7 @@ def settings(name: str) -> str:
     """A task and everything that it can be told: defaults, the values there are, and what each means."""
     module = registry.load("tasks", name)
     heading = "Settings, and what they are when nobody says otherwise; a dash is None"
-    usual = "\n".join(_setting(module.Config(), each) for each in explained(module.Config))
+    usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
 
 

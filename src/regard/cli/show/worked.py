@@ -32,7 +32,7 @@ def score_by_hand(example: Example, found: Stages) -> list[list[str]]:
     rows += [[side, line(numbers)] for side, numbers in zip(sides, (left, right), strict=True) if side not in ("q", "k")]
     if example.told:
         right = example.told[query][-1, 0, key]
-        rows.append([_side(example.module, "told", "k"), line(right)])
+        rows.append([_side(example.module, "add_coverage", "k"), line(right)])
     if more := _beyond(score, found, left, right, sides):
         return [*rows, *more]
     if left.shape == right.shape and torch.isclose(left @ right, cell):

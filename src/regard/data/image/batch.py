@@ -71,6 +71,11 @@ def collate_images(
     return Images(data, keep)
 
 
+def random_images(channels: int, sides: Sequence[tuple[int, int]], generator: torch.Generator) -> Images:
+    """Random images of these heights and widths."""
+    return collate_images([torch.rand(channels, height, width, generator=generator) for height, width in sides])
+
+
 def _find_extent(keep: Bool[Tensor, " positions"]) -> int:
     """Last kept position, counted from 1; 1 where nothing is kept."""
     return int(keep.nonzero().max()) + 1 if keep.any() else 1

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import shortened
-from regard.data.image.reading import SHOWN, place, read_pixels, size
+from regard.data.image.reading import SHOWN, read_pixels, size
 from regard.data.image.resize import Box, fit
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.errors import DataError
 
 DIGITS = re.compile(r"(\d+)")
@@ -68,7 +68,7 @@ def ordered(name: str) -> list[tuple[int, str]]:
 def present(records: Iterable[Record]) -> None:
     """Raise where clips are missing, and list the first of them with their lines."""
     records = list(records)
-    if absent := [record for record in records if not os.path.isdir(place(record))]:
+    if absent := [record for record in records if not os.path.isdir(locate(record))]:
         listed = ", ".join(f"{record.where} {shortened(record.source)}" for record in absent[:SHOWN])
         more = f" and {len(absent) - SHOWN:,} more" * (len(absent) > SHOWN)
         raise DataError(

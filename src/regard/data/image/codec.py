@@ -1,35 +1,42 @@
-"""Pictures with texts: how a picture is read, and text <-> token numbers."""
+"""Codec of images with texts: the images are sources, and the target modality is text."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
 from regard.config import ImageTextData
-from regard.data import tokenizers
+from regard.data.batch import Padded, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
+from regard.data.feedback import TokenFeedback
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present
+from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
+from regard.data.text import tokenizers
 from regard.data.text.codec import until_end
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from regard.data.axis import Text
+    from regard.data.text.axis import TokenAxes
 
 FORMAT = 1
 KINDS: dict[str, type] = {"lowercase": bool, "max_target_length": int, "over_long": str}
-"""What is saved beside the tokens and how pictures are read, and as what."""
-Drawn = Callable[[], Tensor]
+"""Fields that are saved beside the tokens and those of images, and their types."""
+Renderer = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
 class ImageTextCodec(ImageCodec):
-    """How pictures are read, and a tokenizer for what is written of them. `max_target_length` counts EOS."""
+    """Codec of images, and a tokenizer for the texts about them. `max_target_length` counts EOS."""
 
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
@@ -41,7 +48,8 @@ class ImageTextCodec(ImageCodec):
         "channels",
         "stretch",
     )
-    """The settings of data that make it."""
+    """Settings of `data` that are fixed once it is fitted."""
+    feedback: ClassVar[TokenFeedback] = TokenFeedback()
 
     target: Tokenizer
     lowercase: bool = False
@@ -59,23 +67,23 @@ class ImageTextCodec(ImageCodec):
         target = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
         return cls(target, data.lowercase, data.max_target_length, data.over_long, **usual(data, stride, whole))
 
-    def fitted(self, data: ImageTextData) -> "ImageTextCodec":
-        """The same tokens, with the limits of this config."""
+    def adapt(self, data: ImageTextData) -> "ImageTextCodec":
+        """Codec of the same tokens, with the limits of this config."""
         return replace(self, max_target_length=data.max_target_length, over_long=data.over_long)
 
     def encode(self, record: Record) -> ImageExample:
-        """One record; it is never dropped, and what is too long is cut."""
+        """Example of one record; it is never dropped, and a text that is too long is cut."""
         example: ImageExample = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(
-        self, records: Iterable[Record], over_long: OverLong | None = None, drawn: Sequence[Drawn] | None = None
+        self, records: Iterable[Record], over_long: OverLong | None = None, renderers: Sequence[Renderer] | None = None
     ) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+        """Examples of records, whose images are files, unless these functions render them."""
         records = list(records)
-        if drawn is None:
+        if renderers is None:
             present(records)
-        pictures: Sequence[Path | Drawn] = [place(record) for record in records] if drawn is None else drawn
+        pictures: Sequence[Path | Renderer] = [locate(record) for record in records] if renderers is None else renderers
         targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
         drop = (over_long or self.over_long) == "drop"
         examples: list[ImageExample] = []
@@ -91,21 +99,46 @@ class ImageTextCodec(ImageCodec):
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), 0, cut, dropped, unknown(examples)))
 
+    def encode_target(self, record: Record) -> list[int] | None:
+        """Token ids of a record's text with EOS, cut where it is too long; None where it has none."""
+        if record.target is None:
+            return None
+        return [*self.target.encode(self.prepare(record.target))[: self.max_target_length - 1], EOS]
+
+    def collate_target(self, examples: Sequence[ImageExample]) -> Padded | None:
+        """Texts of examples, padded to one tensor; None where they have none."""
+        return pad_present([example.target for example in examples])
+
     def decode(self, numbers: Iterable[int]) -> str:
-        """The text of an output, up to its first EOS."""
+        """Text of an output, up to its first EOS."""
         return self.target.decode(until_end(numbers))
 
+    def write(self, prediction: str, file: IO[str]) -> None:
+        """Write a text as one line."""
+        file.write(f"{prediction}\n")
+
+    def target_axis(self, numbers: Sequence[int]) -> "Text":
+        """Axis of an output: its tokens, and the part of the decoded text that each covers."""
+        return self.target_axes.decoded(numbers)
+
+    @cached_property
+    def target_axes(self) -> "TokenAxes":
+        """Axes of outputs, with the table of their tokens."""
+        from regard.data.text.axis import TokenAxes
+
+        return TokenAxes(self.target)
+
     def target_pieces(self, numbers: Iterable[int]) -> list[str]:
-        """The text that each number of an output stands for, up to its first EOS and with it."""
+        """Text of each token of an output, up to its first EOS and with it."""
         numbers = list(numbers)
         return self.target.shown(numbers[: len(until_end(numbers)) + 1])
 
     def prepare(self, text: str) -> str:
-        """The text that is tokenized: in lower case, when the codec asks for that."""
+        """Text that is tokenized: in lower case with `lowercase`."""
         return text.lower() if self.lowercase else text
 
     def save(self, directory: Path) -> list[Path]:
-        """Write it into a directory, as JSON and the tokenizer's own files; the files written."""
+        """Write it into a directory, as JSON and the tokenizer's own files; returns the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         settings = {"format": FORMAT, "reads": self.kind, **self.saved(), **{name: getattr(self, name) for name in KINDS}}
         path = directory / SETTINGS
@@ -125,7 +158,7 @@ class ImageTextCodec(ImageCodec):
 
 
 def unknown(examples: Sequence[ImageExample]) -> float:
-    """The share of UNK among the tokens, EOS aside."""
+    """Share of UNK among the tokens, EOS aside."""
     sides = [example.target or [EOS] for example in examples]
     return sum(side.count(UNK) for side in sides) / max(1, sum(len(side) - 1 for side in sides))
 

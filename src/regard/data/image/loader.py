@@ -8,14 +8,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.batch import Padded, pad
+from regard.data.batch import pad_present
 from regard.data.image.augment import Change, Together
 from regard.data.image.batch import Images, collate_images
 from regard.data.image.bucketing import bucket_images
 from regard.data.image.cache import ImageCache
 from regard.data.image.types import ImageBatch
 from regard.data.loader import Buckets, Loader
-from regard.data.special_tokens import PAD
 
 OPTIONAL = ("target", "labels", "boxes", "question")
 
@@ -70,14 +69,14 @@ class ImageLoader(Loader):
     def _collate(self, views: Sequence["_View"], indices: Sequence[int]) -> ImageBatch:
         examples = [self.cache.examples[index] for index in indices]
         _, height, width = self._room[list(indices)].max(0).tolist()
-        source, frames = _collate_frames([view.picture for view in views], self.multiple, (height, width))
+        source, frames = collate_frames([view.picture for view in views], self.multiple, (height, width))
         return ImageBatch(
             source=source,
-            target=_pad_optional([example.target for example in examples]),
+            target=pad_present([example.target for example in examples]),
             records=tuple(example.record for example in examples),
-            labels=_pad_optional([view.labels for view in views]),
+            labels=pad_present([view.labels for view in views]),
             boxes=_stack_boxes([view.boxes for view in views]),
-            question=_pad_optional([example.question for example in examples]),
+            question=pad_present([example.question for example in examples]),
             frames=frames,
         )
 
@@ -133,7 +132,7 @@ def _check(cache: ImageCache) -> None:
         raise ValueError(f"a loader needs pictures or clips, got {len(examples) - clips} and {clips}")
 
 
-def _collate_frames(
+def collate_frames(
     images: Sequence[Float[Tensor, "*_frames channels _height _width"]], multiple: int, least: tuple[int, int]
 ) -> tuple[Images, Bool[Tensor, "batch most"] | None]:
     """Images in one tensor; of clips all frames, and the mask of those that there are."""
@@ -148,12 +147,6 @@ def _collate_frames(
     keep = frames.keep.new_zeros(keep_frames.numel(), *frames.keep.shape[1:])
     data[keep_frames.flatten()], keep[keep_frames.flatten()] = frames
     return Images(data, keep), keep_frames
-
-
-def _pad_optional(sequences: Sequence[list[int] | None]) -> Padded | None:
-    """Token ids or labels as rows; all examples have some, or none has."""
-    present = [sequence for sequence in sequences if sequence is not None]
-    return pad(present, PAD) if present else None
 
 
 def _stack_boxes(boxes: Sequence[Float[Tensor, "_boxes 4"] | None]) -> Float[Tensor, "batch most 4"] | None:

@@ -20,7 +20,7 @@ from torch import Tensor
 from regard.config import shortened
 from regard.data.image.formats import HEAD, Bytes, Kind, kind
 from regard.data.lines import unreadable
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.errors import DataError
 from regard.inputs import open_regular
 
@@ -105,14 +105,9 @@ def size(path: Path | str, where: str | None = None, *, cap: int = CAP) -> tuple
         return (width, height) if turned else (height, width)
 
 
-def place(record: Record) -> Path:
-    """Where the picture of a record lies: a path in a table counts from the table's folder."""
-    return Path(record.where.rpartition(":")[0]).parent / record.source
-
-
 def missing(records: Iterable[Record]) -> list[Record]:
     """Those of the records whose picture is not there."""
-    return [record for record in records if not os.path.isfile(place(record))]  # False, too, where a name is too long
+    return [record for record in records if not os.path.isfile(locate(record))]  # False, too, where a name is too long
 
 
 def present(records: Iterable[Record]) -> None:

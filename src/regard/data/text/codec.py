@@ -1,28 +1,36 @@
-"""Text: records <-> token numbers, for both sides of a task at once."""
+"""Codec of text: records <-> token ids, for both sides of a task at once."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import torch
 
 from regard.config import Data
-from regard.data import tokenizers
-from regard.data.batch import Padded, pad
+from regard.data.batch import Padded, pad, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
+from regard.data.feedback import TokenFeedback
+from regard.data.records import Record, input_record
 from regard.data.special_tokens import EOS, NAMES, UNK
-from regard.data.table import DataError, Record
-from regard.data.tokenizers import Piece, Tokenizer
+from regard.data.table import DataError
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers import Piece, Tokenizer
+from regard.data.text.tokenizers.offsets import real
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # guided alignment needs no NumPy
+    from regard.data.axis import Text
     from regard.data.loader import SequenceLoader
+    from regard.data.text.axis import TokenAxes
 
 FORMAT = 1
 
 
 class Example(NamedTuple):
-    """A record as token numbers, EOS at the end of each side."""
+    """A record as token ids, EOS at the end of each side."""
 
     source: list[int]
     target: list[int] | None
@@ -33,7 +41,7 @@ class Example(NamedTuple):
 class TextCodec:
     """A tokenizer for sources and one for targets, the same one where the vocabulary is joint.
 
-    `max_source_length` and `max_target_length` count EOS. `decode` takes what a decoder gave.
+    `max_source_length` and `max_target_length` count EOS.
     """
 
     kind: ClassVar[str] = "text"
@@ -45,7 +53,8 @@ class TextCodec:
         "min_frequency",
         "lowercase",
     )
-    """The settings of data that make it."""
+    """Settings of `data` that are fixed once it is fitted."""
+    feedback: ClassVar[TokenFeedback] = TokenFeedback()
 
     source: Tokenizer
     target: Tokenizer
@@ -73,13 +82,13 @@ class TextCodec:
         targets = [change(record.target) for record in records if record.target is not None]
         if not sources or len(targets) < len(sources):
             raise DataError(f"tokens are learnt from pairs, got {len(sources)} sources and {len(targets)} targets")
-        size, least = data.vocab_size, data.min_frequency
-        source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, least)
-        target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, least)
+        size, min_frequency = data.vocab_size, data.min_frequency
+        source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, min_frequency)
+        target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, min_frequency)
         return cls(source, target, data.lowercase, data.max_source_length, data.max_target_length, data.over_long)
 
-    def fitted(self, data: Data) -> "TextCodec":
-        """The same tokens, with the limits of this config."""
+    def adapt(self, data: Data) -> "TextCodec":
+        """Codec of the same tokens, with the limits of this config."""
         limits: dict[str, Any] = {
             name: getattr(data, name) for name in ("max_source_length", "max_target_length", "over_long")
         }
@@ -87,16 +96,20 @@ class TextCodec:
 
     @property
     def joint(self) -> bool:
-        """Whether both sides share their numbers."""
+        """True if both sides share their tokens."""
         return self.source is self.target
 
+    def read(self, text: str, number: int = 1) -> Record:
+        """Record of a text as it was typed."""
+        return input_record(text, number)
+
     def encode(self, record: Record) -> Example:
-        """One record; it is never dropped, and what is too long is cut."""
+        """Example of one record; it is never dropped, and what is too long is cut."""
         example: Example = self.encode_all([record], "truncate").examples[0]
         return example
 
     def encode_all(self, records: Iterable[Record], over_long: OverLong | None = None) -> Corpus:
-        """Many records. `over_long` overrides the codec's own rule: an evaluation must answer every record, and so cuts."""
+        """Examples of records. `over_long` overrides the codec's rule: an evaluation answers every record, and so cuts."""
         records = list(records)
         sources = self.source.encode_all([self.prepare(record.source) for record in records])
         texts = [self.prepare(record.target) for record in records if record.target is not None]
@@ -119,26 +132,48 @@ class TextCodec:
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut_sources, cut_targets, dropped, unknown(examples)))
 
+    def encode_target(self, record: Record) -> list[int] | None:
+        """Token ids of a record's target with EOS, cut where it is too long; None where it has none."""
+        if record.target is None:
+            return None
+        return [*self.target.encode(self.prepare(record.target))[: self.max_target_length - 1], EOS]
+
+    def length(self, example: Example) -> int:
+        """Number of tokens on the longer side."""
+        return max(len(example.source), len(example.target or ()))
+
+    def collate(self, examples: Sequence[Example]) -> Padded:
+        """Sources of examples, padded to one tensor."""
+        return pad([example.source for example in examples])
+
+    def collate_target(self, examples: Sequence[Example]) -> Padded | None:
+        """Targets of examples, padded to one tensor; None where they have none."""
+        return pad_present([example.target for example in examples])
+
     def decode(self, numbers: Iterable[int]) -> str:
-        """The text of an output, up to its first EOS."""
+        """Text of an output, up to its first EOS."""
         return self.target.decode(until_end(numbers))
 
+    def write(self, prediction: str, file: IO[str]) -> None:
+        """Write a text as one line."""
+        file.write(f"{prediction}\n")
+
     def source_pieces(self, record: Record) -> list[Piece]:
-        """What each number of an encoded source covers of the prepared text; the end covers nothing, and shows its name."""
+        """Part of the prepared text that each token of a source covers; EOS covers nothing, and shows its name."""
         text = self.prepare(record.source)
         pieces = self.source.pieces(text)[: self.max_source_length - 1]
         return [*pieces, Piece(NAMES[EOS], len(text), len(text))]
 
     def target_pieces(self, numbers: Iterable[int]) -> list[str]:
-        """The text that each number of an output stands for, up to its first EOS and with it."""
+        """Text of each token of an output, up to its first EOS and with it."""
         numbers = list(numbers)
         inner = until_end(numbers)
         return self.target.shown(numbers[: len(inner) + 1])
 
     def counterparts(self) -> list[int]:
-        """For each number of a source the number of a target with the same spelling; -1 where none has it.
+        """Target token with the same spelling for each source token; -1 where none has it.
 
-        The end is the end, and what is unknown stays so; PAD and BOS stand in no source.
+        EOS is EOS and UNK is UNK; PAD and BOS stand in no source.
         """
         first = len(NAMES)
         numbers = {spelling: number for number, spelling in enumerate(self.target.table[first:], first)}
@@ -146,45 +181,77 @@ class TextCodec:
         spelt = [numbers.get(spelling, -1) for spelling in self.source.table[first:]]
         return [*(special.get(number, -1) for number in range(first)), *spelt]
 
-    def alone(self, example: Example) -> Padded:
-        """One source, as a model reads it."""
-        return pad([example.source])
-
     def loader(self, examples: Sequence[Example], budget: int) -> "SequenceLoader":
-        """Batches to evaluate with, of at most so many tokens."""
+        """Batches of an evaluation, each of at most so many tokens."""
         from regard.data.loader import SequenceLoader  # it reads examples
 
         return SequenceLoader(examples, budget, shuffle=False)
 
     def budget(self, examples: Sequence[Example], count: int) -> int:
-        """The tokens of a batch of so many sentences of middling length."""
+        """Number of tokens of a batch of about `count` examples of median length."""
         lengths = sorted(len(example.source) for example in examples)
         return count * max(1, lengths[len(lengths) // 2])
 
     def pieces(self, example: Example) -> list[str]:
-        """What each token of a source is called."""
+        """Label of each token of a source."""
         return [piece.text for piece in self.source_pieces(example.record)]
 
-    def knows(self, record: Record) -> bool:
-        """Whether any token of a source is one that the model has seen; without one, its answer would be a guess."""
+    def grid(self, example: Example) -> None:
+        """None: a text has no rows and columns."""
+        return
+
+    def axis(self, example: Example) -> "Text":
+        """Axis of an attention's keys: the tokens of a source, and the part of its text that each covers."""
+        covered = [real(piece.start, piece.end) for piece in self.source_pieces(example.record)]
+        return self.source_axes.axis(example.source, self.prepare(example.record.source), covered)
+
+    def target_axis(self, numbers: Sequence[int]) -> "Text":
+        """Axis of an output: its tokens, and the part of the decoded text that each covers."""
+        return self.target_axes.decoded(numbers)
+
+    @cached_property
+    def source_axes(self) -> "TokenAxes":
+        """Axes of sources, with the table of their tokens."""
+        from regard.data.text.axis import TokenAxes  # axes need NumPy
+
+        return TokenAxes(self.source)
+
+    @cached_property
+    def target_axes(self) -> "TokenAxes":
+        """Axes of outputs, with the table of their tokens."""
+        from regard.data.text.axis import TokenAxes  # axes need NumPy
+
+        return TokenAxes(self.target)
+
+    def example_inputs(self, lengths: Sequence[int], generator: torch.Generator) -> Padded:
+        """Random tokens, rows of these lengths, to trace a model for export."""
+        return random_tokens(self.source.size, lengths, generator)
+
+    @property
+    def dynamic_axes(self) -> dict[str, dict[int, str]]:
+        """Names of the dimensions of a source that differ from batch to batch."""
+        return {"data": {0: "sources", 1: "tokens"}, "keep": {0: "sources", 1: "tokens"}}
+
+    def is_known(self, record: Record) -> bool:
+        """False where every token of a source is unknown, so that an answer would be a guess."""
         return any(token not in (UNK, EOS) for token in self.encode(record).source)
 
-    def reads(self, record: Record) -> bool:
-        """Whether a source is not longer than what the model reads, and it knows something in it."""
+    def fits(self, record: Record) -> bool:
+        """True if a source has a known token and is not cut."""
         tokens = self.source.encode(self.prepare(record.source))
         return len(tokens) < self.max_source_length and any(token not in (UNK, EOS) for token in tokens)
 
-    def short(self, records: Sequence[Record]) -> list[int]:
-        """The places of the records whose source is not longer than what the model reads."""
-        tokens = self.source.encode_all([self.prepare(record.source) for record in records])
-        return [place for place, each in enumerate(tokens) if len(each) < self.max_source_length]
+    def select_fitting(self, records: Sequence[Record]) -> list[int]:
+        """Indices of the records whose sources are not cut."""
+        sources = self.source.encode_all([self.prepare(record.source) for record in records])
+        return [index for index, tokens in enumerate(sources) if len(tokens) < self.max_source_length]
 
     def prepare(self, text: str) -> str:
-        """The text that is tokenized: in lower case, when the codec asks for that."""
+        """Text that is tokenized: in lower case with `lowercase`."""
         return text.lower() if self.lowercase else text
 
     def save(self, directory: Path) -> list[Path]:
-        """Write it into a directory, as JSON and the tokenizers' own files; the files written."""
+        """Write it into a directory, as JSON and the tokenizers' own files; returns the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         names = ("joint",) if self.joint else ("source", "target")
         settings: dict[str, Any] = {"format": FORMAT, "joint": self.joint}
@@ -213,13 +280,19 @@ class TextCodec:
 
 
 def unknown(examples: Sequence[Example]) -> float:
-    """The share of UNK among the tokens of both sides, EOS aside."""
+    """Share of UNK among the tokens of both sides, EOS aside."""
     sides = [side for example in examples for side in (example.source, example.target or [EOS])]
     return sum(side.count(UNK) for side in sides) / max(1, sum(len(side) - 1 for side in sides))
 
 
+def random_tokens(vocabulary: int, lengths: Sequence[int], generator: torch.Generator) -> Padded:
+    """Random token ids, rows of these lengths."""
+    keep = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+    return Padded(torch.randint(vocabulary, keep.shape, generator=generator).masked_fill(~keep, 0), keep)
+
+
 def until_end(numbers: Iterable[int]) -> list[int]:
-    """The numbers before the first EOS."""
+    """Token ids before the first EOS."""
     numbers = list(numbers)
     return numbers[: numbers.index(EOS)] if EOS in numbers else numbers
 

@@ -7,7 +7,7 @@ with such a segmentation writes nonsense.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,11 +15,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, NAMES, UNK
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.byte_level import Exact
-from regard.data.tokenizers.token_offsets import clean
-from regard.data.tokenizers.vocab_based import Listed
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
 
 FORBIDDEN = -1
 """Next state of a token that a prefix does not allow."""
@@ -36,12 +37,19 @@ class Prefix:
         """Prefix of exactly these tokens."""
         return cls(tuple({token: place + 1} for place, token in enumerate(tokens)))
 
+    def behind(self, token: int) -> "Prefix":
+        """The same prefix behind a first token, such as a forced BOS that writes nothing."""
+        moved = ({each: state + 1 for each, state in ways.items()} for ways in self.states)
+        return Prefix(({token: 1}, *moved))
+
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> "Prefix":
         """Prefix of a text, in the tokens of a tokenizer."""
         if isinstance(tokenizer, Exact):
             return _build_byte_prefix(clean(text), tokenizer)
-        assert isinstance(tokenizer, Listed), "tokens are bytes, or listed"
+        if isinstance(tokenizer, Pretrained):
+            return _build_pretrained_prefix(text, tokenizer)
+        assert isinstance(tokenizer, Listed), "tokens are bytes, listed or pretrained"
         return _build_token_prefix(text, tokenizer)
 
 
@@ -81,18 +89,45 @@ def _build_token_prefix(text: str, tokenizer: Listed) -> Prefix:
 
 def _build_byte_prefix(text: str, tokenizer: Exact) -> Prefix:
     """Prefix of the tokens of the complete words, then any tokens that write the bytes of the last one."""
+    start = _find_last_word(text)
+    return _build_open_word(tokenizer.encode(text[:start]), text[start:].encode(), tokenizer.table)
+
+
+def _build_pretrained_prefix(text: str, tokenizer: Pretrained) -> Prefix:
+    """Prefix in tokens from elsewhere, which may be unable to write it; without a tokenizer, all token ids are complete."""
+    normal = tokenizer.normalise(text)
+    if text[-1:].isspace() and not normal[-1:].isspace():
+        normal += " "  # a normal form without the space that closes the last word
+    start = _find_last_word(normal) if tokenizer.model is not None else len(normal)
+    forced, rest = tokenizer.encode_target(normal[:start]), normal[start:]
+    if not forced and rest and tokenizer.drops_first_space and not rest[0].isspace():
+        rest = f" {rest}"
+    prefix = _build_open_word(forced, rest.encode(), tokenizer.continuations)
+    if UNK in forced or {} in prefix.states[len(forced) :][:1]:
+        raise ValueError(f"the prefix {text!r} holds what the model cannot write; begin with words that it has learnt")
+    return prefix
+
+
+def _find_last_word(text: str) -> int:
+    """Index where the last word of a text begins, with the space before it."""
     last = re.search(r"\s+\S*\Z", text)
-    start = last.start() if last else 0
-    forced, rest = tokenizer.encode(text[:start]), text[start:].encode()
+    return last.start() if last else 0
+
+
+def _build_open_word(forced: list[int], rest: bytes, table: Sequence[bytes]) -> Prefix:
+    """Prefix of these tokens, then of any tokens that write `rest`, without those after which nothing could.
+
+    A state of which no token leads to the end allows none.
+    """
+    pieces = [(number, piece) for number, piece in enumerate(table) if number >= len(NAMES) and piece]
     states: list[Mapping[int, int]] = [{token: place + 1} for place, token in enumerate(forced)]
-    pieces = [(number, piece) for number, piece in enumerate(tokenizer.table) if number >= len(NAMES) and piece]
-    for place in range(len(rest)):
+    inner = list[Mapping[int, int]]()  # from the last to the first
+    for place in reversed(range(len(rest))):
         ahead = rest[place:]
-        states.append(
-            {
-                number: len(forced) + min(len(rest), place + len(piece))
-                for number, piece in pieces
-                if ahead.startswith(piece) or piece.startswith(ahead)
-            }
-        )
-    return Prefix(tuple(states))
+        ways = {
+            number: len(forced) + min(len(rest), place + len(piece))
+            for number, piece in pieces
+            if piece.startswith(ahead) or (ahead.startswith(piece) and inner[-len(piece)])
+        }
+        inner.append(ways)
+    return Prefix((*states, *reversed(inner)))

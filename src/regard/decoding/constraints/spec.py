@@ -8,6 +8,8 @@ import torch
 
 from regard.config import quoted
 from regard.data.lines import Line
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.decoding.constraints.phrases import UNREACHABLE, build_automaton, count_tokens_left
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
 from regard.decoding.constraints.state import Constraints, Guard
@@ -57,15 +59,22 @@ def parse_spec(line: Line) -> ConstraintSpec:
 
 
 def build_guard(
-    asked: Sequence[ConstraintSpec], spelling: Spelling, target: Callable[[str], str], block: int, device: torch.device | str
+    asked: Sequence[ConstraintSpec],
+    spelling: Spelling,
+    target: Callable[[str], str],
+    block: int,
+    device: torch.device | str,
+    forced_bos: int | None = None,
 ) -> Guard | None:
     """Build the constraints of a batch, with n-gram blocking of `block` tokens; None where nothing is constrained.
 
-    `target` applies the target side's text preprocessing.
+    `target` applies the target side's text preprocessing. A prefix comes behind a forced BOS that writes nothing.
     """
     if not block and not any(map(any, asked)):
         return None
     prefixes = {each.prefix: _build_prefix(each.prefix, spelling, target) for each in asked}
+    if forced_bos is not None and forced_bos < len(spelling.letters) and spelling.is_silent(forced_bos):
+        prefixes = {text: prefix.behind(forced_bos) if text else prefix for text, prefix in prefixes.items()}
     constraints = [
         Constraints(
             prefixes[each.prefix],
@@ -100,9 +109,14 @@ def _build_prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -
 
 def _spell_required(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters:
     spelt = _spell_phrase(phrase, spelling, target)
-    if spelt is None:
+    if spelt is None or (isinstance(spelling.tokenizer, Pretrained) and not _is_writable(spelt, spelling)):
         raise ValueError(f"the model cannot write the phrase {phrase!r}; include words that it has learnt")
     return spelt
+
+
+def _is_writable(spelt: Letters, spelling: Spelling) -> bool:
+    """Return True if some tokens write a phrase; a vocabulary from elsewhere may lack some of its bytes."""
+    return int(count_tokens_left(build_automaton(spelt, spelling))[0]) < UNREACHABLE
 
 
 def _spell_phrase(phrase: str, spelling: Spelling, target: Callable[[str], str]) -> Letters | None:

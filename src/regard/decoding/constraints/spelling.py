@@ -2,6 +2,7 @@
 
 bytes, bpe, unigram    a letter is a byte: "cat" stands in [" c", "at"] and in [" cat"]
 words, characters      a letter is what the token writes: "cat" is the same joined to a quotation mark or not
+pretrained             a letter is a byte, as the tokenizer's decoder joins them; without a tokenizer, a token id
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,13 +12,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.data.special_tokens import NAMES
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.byte_level import Exact
-from regard.data.tokenizers.pretokenize import bare
-from regard.data.tokenizers.token_offsets import clean
-from regard.data.tokenizers.vocab_based import Listed
-from regard.data.tokenizers.words import Words
+from regard.data.special_tokens import NAMES, UNK
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.pretokenize import bare
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.token_offsets import clean
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
 
 NO_LETTER = -1
 """Padding for tokens with fewer letters than the longest."""
@@ -41,11 +43,18 @@ class Spelling:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Spelling":
         """Spelling of a tokenizer's tokens; each special token is a letter that no text contains."""
-        if isinstance(tokenizer, Exact):
-            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in tokenizer.table[len(NAMES) :]]
+        if isinstance(tokenizer, Pretrained) and tokenizer.model is None:
+            return cls(torch.arange(tokenizer.size)[:, None], tokenizer.size, tokenizer)
+        if isinstance(tokenizer, Exact | Pretrained):
+            texts = tokenizer.table if isinstance(tokenizer, Exact) else tokenizer.continuations
+            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in texts[len(NAMES) :]]
             return cls(_pad_letters(spelt), 256 + len(NAMES), tokenizer)
         index = _index_letters(tokenizer)
         return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokenizer)]), len(index), tokenizer)
+
+    def is_silent(self, token: int) -> bool:
+        """Return True for a token that writes nothing, such as the name of a language in a tokenizer from elsewhere."""
+        return bool((self.letters[token] == NO_LETTER).all())
 
     def spell(self, text: str) -> Letters | None:
         """Spell a text in letters; None where no token writes one of them."""
@@ -53,7 +62,12 @@ class Spelling:
             raise ValueError("a spelling of numbers has no texts; give the phrase as token numbers")
         if isinstance(self.tokenizer, Exact):
             return tuple(clean(text).encode())
-        assert isinstance(self.tokenizer, Listed), "tokens are bytes, or listed"
+        if isinstance(self.tokenizer, Pretrained):
+            if self.tokenizer.model is not None:
+                return tuple(self.tokenizer.normalise(text).encode())
+            numbers = self.tokenizer.encode(text)
+            return None if UNK in numbers else tuple(numbers)
+        assert isinstance(self.tokenizer, Listed), "tokens are bytes, listed or pretrained"
         index, words = _index_letters(self.tokenizer), isinstance(self.tokenizer, Words) and not self.tokenizer.whole
         found = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
         return None if None in found else tuple(each for each in found if each is not None)
@@ -61,7 +75,7 @@ class Spelling:
 
 def _list_token_texts(tokenizer: Tokenizer) -> list[Hashable]:
     """Text of each token id of a vocabulary-based tokenizer; special tokens by their id."""
-    assert isinstance(tokenizer, Listed), "tokens are bytes, or listed"
+    assert isinstance(tokenizer, Listed), "tokens are bytes, listed or pretrained"
     tokens = tokenizer.vocabulary.tokens
     words = isinstance(tokenizer, Words) and not tokenizer.whole
     return [*range(len(NAMES)), *(bare(token) if words else token for token in tokens)]

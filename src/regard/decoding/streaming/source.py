@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from regard.data.special_tokens import EOS
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers import KINDS
+from regard.data.text.tokenizers import KINDS
 
 INDEPENDENT_KINDS = ("characters", "bytes")
 """Tokenizers whose tokens do not depend on their neighbours."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.alignment.heads import Head
 from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
 from regard.errors import RefusedError
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import halves, misfit, refuse_unfinite

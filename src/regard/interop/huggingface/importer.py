@@ -12,7 +12,7 @@ from regard import registry, tasks
 from regard.boundary import boundary
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface import names, sinusoids, t5_import
 from regard.interop.huggingface.families import PICTURES, usual_task

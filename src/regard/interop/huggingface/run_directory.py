@@ -14,7 +14,7 @@ from regard.config import Search
 from regard.data.image.codec import ImageTextCodec
 from regard.data.special_tokens import PAD
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers.pretrained import SPECIAL
+from regard.data.text.tokenizers.pretrained import SPECIAL
 from regard.errors import RefusedError
 from regard.interop.huggingface.vocab import number_of
 from regard.training.run_directory import CONFIG, MODEL

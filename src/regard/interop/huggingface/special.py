@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from regard.data.special_tokens import BOS, EOS, PAD
-from regard.data.tokenizers import Tokenizer
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.config import AttentionPart
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.interop.huggingface.vocab import NEVER, copies
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any
 from regard.data.image.codec import ImageTextCodec
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers.bpe import PRINTABLE, Bpe
-from regard.data.tokenizers.bytes import Bytes
-from regard.data.tokenizers.characters import Characters
-from regard.data.tokenizers.pretrained import Pretrained
-from regard.data.tokenizers.vocab_based import Listed
-from regard.data.tokenizers.words import Words
+from regard.data.text.tokenizers.bpe import PRINTABLE, Bpe
+from regard.data.text.tokenizers.bytes import Bytes
+from regard.data.text.tokenizers.characters import Characters
+from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.words import Words
 
 CLASS = "PreTrainedTokenizerFast"
 ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")

@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.text.codec import TextCodec
-from regard.data.tokenizers.pretrained import SPECIAL, Pretrained, read
+from regard.data.text.tokenizers.pretrained import SPECIAL, Pretrained, read
 from regard.errors import DamagedError, RefusedError
 from regard.interop.huggingface.settings import Settings
 from regard.regular_files import read_regular

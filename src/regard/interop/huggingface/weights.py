@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.special_tokens import PAD
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import halves, misfit, whole

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.image.codec import ImageTextCodec
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.inference.load import load_sequence_predictor
 from regard.inference.sequence_predictor import SequencePredictor

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import halves
 from regard.interop.huggingface import t5_import

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.config import ImageToTextModel
 from regard.data.image.codec import ImageTextCodec
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import whole
 from regard.interop.huggingface.families import PICTURES

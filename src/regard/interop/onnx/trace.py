@@ -52,7 +52,7 @@ def trace(
 def write(trained: "SequencePredictor", words: Words, encoded: Encoded | ImageExample) -> Example:
     """Write a target that is known, step by step: one example with its axes, looks and steps."""
     assert encoded.target is not None, "what is written is known"
-    step = trained.model(trained.codec.alone(encoded), shifted(torch.tensor([encoded.target])), weights=True)
+    step = trained.model(trained.codec.collate([encoded]), shifted(torch.tensor([encoded.target])), weights=True)
     source_, target = words.read(encoded), words.answered(encoded.target)
     axes = {"source": source_, "target": target, "written": written(target)}
     seen = attentions(step.attended)

@@ -72,7 +72,7 @@ class Layer(nn.Module):
         seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # dict[str, Attended]() would stop torch.compile
         before, documents = cache if seen else None, asked.documents
         entering = Encoded(entered, documents=documents)
-        looks["self"], cache = self.self.itself(entering, before, weights=asked.weights, statistics=told)
+        looks["self"], cache = self.self.attend_self(entering, before, weights=asked.weights, statistics=told)
         if self.cross is None or memory is None:
             return self.around_self.leave(data, looks["self"].context), cache, looks
         data, entered = self.around_self.onto(data, looks["self"].context, self.around_cross.norm)

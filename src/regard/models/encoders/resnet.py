@@ -83,13 +83,13 @@ class Block(nn.Module):
         self.halves = stride == 2
 
     def forward(self, image: Image, keep: Mask) -> tuple[FeatureMap, SmallerMask]:
-        around, keep = image, downsample_mask(keep) if self.halves else keep
+        residual, keep = image, downsample_mask(keep) if self.halves else keep
         image = self.drop(self.norm_first(self.first(image), keep, rectify=True))
         if self.around is not None and self.norm_around is not None:
-            around = self.norm_around(self.around(around), keep)
+            residual = self.norm_around(self.around(residual), keep)
         if self.attention is None:
-            return self.norm_second(self.second(image), keep, rectify=True, around=around), keep
-        return rectify_masked(self.attention(self.norm_second(self.second(image), keep), keep), keep, around), keep
+            return self.norm_second(self.second(image), keep, rectify=True, residual=residual), keep
+        return rectify_masked(self.attention(self.norm_second(self.second(image), keep), keep), keep, residual), keep
 
 
 def list_channels(size: int, stages: Sequence[int]) -> list[int]:

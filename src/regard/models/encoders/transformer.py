@@ -36,7 +36,7 @@ class Layer(nn.Module):
     ) -> tuple[Data, Data]:
         """Residual stream and feed-forward output of this layer, from the normalised input of its self-attention."""
         seen = Encoded(entered, keep, clean=self.around_self.cleans(data), documents=documents)
-        found, _ = self.self.itself(seen)
+        found, _ = self.self.attend_self(seen)
         data, entered = self.around_self.onto(data, found.context, self.around_feedforward.norm)
         return data, self.feedforward(entered)
 

@@ -28,7 +28,7 @@ from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks.caption.metrics import LOOKS, pointing
+from regard.tasks.caption.metrics import LOOKS, measure_pointing
 from regard.tasks.kinds.sequence import judged, measurable, risk
 from regard.tasks.kinds.tables import pictures, tables
 from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from regard.inference.sequence_predictor import SequencePredictor
 
 SHOWN = 8
-"""How many pictures of its own a training leaves to begin with."""
+"""Synthetic pictures that a run directory keeps as samples."""
 
 
 @dataclass(frozen=True)
 class PictureConfig(TaskConfig):
-    """Everything that a task can be told that reads pictures and writes text; each task has its own defaults."""
+    """Settings of a task that reads pictures and writes text; each task has its own defaults."""
 
     FAMILY: ClassVar[str] = "regard.tasks.caption.experiment"
     SIDE: ClassVar[int] = 64
-    """The most pixels on a side of a picture that is drawn."""
+    """Most pixels on a side of a synthetic picture."""
 
     data: ImageTextData = field(default_factory=ImageTextData)
     model: ImageToTextModel = field(default_factory=ImageToTextModel)
@@ -55,23 +55,23 @@ class PictureConfig(TaskConfig):
 
 
 def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None = None) -> tuple[Experiment, Report]:
-    """All that the training loop needs to know, and what became of the records."""
-    from regard.inference.init_from import start  # it opens runs, and their tasks
+    """The experiment for the training loop, and the report on the encoded records."""
+    from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
     begin, data = start(config, load_codec, out), config.data
-    training, validation = records(task, config)
-    codec = begin.codec if begin else fitted(training.records, config)
-    examples, report = codec.encode_all(training.records, drawn=training.drawn)
+    training, validation = load_records(task, config)
+    codec = begin.codec if begin else fit_codec(training.records, config)
+    examples, report = codec.encode_all(training.records, renderers=training.renderers)
     report = report._replace(held_out=training.held_out)
-    valid, held = codec.encode_all(validation.records, "truncate", validation.drawn)  # every record is judged
+    valid, valid_report = codec.encode_all(validation.records, "truncate", validation.renderers)  # every record is evaluated
     if not examples or not valid:
         raise DataError(
-            f"too little is left: {report} to train on, {held} to validate with; a longer limit (data.max_target_length) or "
-            "data.over_long=truncate keeps more"
+            f"too little is left: {report} to train on, {valid_report} to validate with; a longer limit "
+            "(data.max_target_length) or data.over_long=truncate keeps more"
         )
     cache = codec.cache_images(examples)
     codec = codec if begin else codec.standardise(cache)
-    measurable(task, config, valid, [LOOKS] * (validation.drawn is not None and config.model.attention.name != "none"))
+    measurable(task, config, valid, [LOOKS] * (validation.renderers is not None and config.model.attention.name != "none"))
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
     if begin is not None:
@@ -88,44 +88,44 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         data_report=report.notes(),
         monitor=config.train.monitor,
         higher_is_better=config.train.monitor not in LOWER_IS_BETTER,
-        extra_files=samples(validation.drawn or []),
+        extra_files=write_samples(validation.renderers or []),
     ), report
 
 
-def fitted(records: Sequence[Record], config: PictureConfig) -> ImageTextCodec:
-    """A codec whose tokens are learnt from these records, for the map of the config's model."""
+def fit_codec(records: Sequence[Record], config: PictureConfig) -> ImageTextCodec:
+    """A codec with tokenizers trained on these records, for the feature map of the config's model."""
     whole = config.model.vit.cls_tokens if config.model.encoder == "vit" else 0
     return ImageTextCodec.fit(records, config.data, config.model.stride, whole)
 
 
 @dataclass(frozen=True)
-class Records:
-    """Records, and what draws their pictures where these are no files; and what of their table is held out."""
+class PictureRecords:
+    """Records, the renderers of their pictures where these are no files, and the held-out part of their table."""
 
     records: list[Record]
-    drawn: list[Drawing] | None = None
+    renderers: list[Drawing] | None = None
     held_out: HeldOut | None = None
 
 
-def records(task: Writes, config: PictureConfig) -> tuple[Records, Records]:
-    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    data, found = config.data, tables(config.data, read, "picture", pictures)
-    if found is None:
-        size, both = min(data.height, data.width, config.SIDE), task.draw(data.samples, seed=0)
-        return drawn(both[0], size, data.language), drawn(both[1], size, data.language)
-    present([*found.train, *found.valid])
-    found = found.prepared(task.prepare)
-    return Records(found.train, held_out=found.held_out), Records(found.valid)
+def load_records(task: Writes, config: PictureConfig) -> tuple[PictureRecords, PictureRecords]:
+    """Training and validation records: of the named files, or synthetic ones of the task."""
+    data, named = config.data, tables(config.data, read, "picture", pictures)
+    if named is None:
+        size, parts = min(data.height, data.width, config.SIDE), task.synthesise(data.samples, seed=0)
+        return render_later(parts[0], size, data.language), render_later(parts[1], size, data.language)
+    present([*named.train, *named.valid])
+    named = named.prepared(task.prepare)
+    return PictureRecords(named.train, held_out=named.held_out), PictureRecords(named.valid)
 
 
-def drawn(scenes: Sequence[Captioned], size: int, language: Language) -> Records:
-    """Scenes as records whose pictures are drawn when they are asked for."""
+def render_later(scenes: Sequence[Captioned], size: int, language: Language) -> PictureRecords:
+    """Records of scenes, whose pictures are rendered on access."""
     pictures = [Drawing(each, size, language) for each in scenes]
-    return Records([each.record for each in pictures], pictures)
+    return PictureRecords([each.record for each in pictures], pictures)
 
 
-def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
-    """A few pictures that the training does not see, and the table that says what is on them."""
+def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
+    """Files of a few validation pictures, and the table of their captions."""
     few = pictures[:SHOWN]
     files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
     lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
@@ -134,22 +134,22 @@ def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
 
 def build(config: PictureConfig, codec: ImageTextCodec) -> Seq2Seq:
     """The model that a config describes, for the vocabulary of a codec."""
-    return network(config, codec.target.size, (codec.mean, codec.deviation))
+    return build_network(config, codec.target.size, (codec.mean, codec.deviation))
 
 
-def network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[float], Sequence[float]]) -> Seq2Seq:
-    """The model that a config describes, for so many words, and for channels of this mean and deviation."""
+def build_network(config: PictureConfig, vocabulary: int, standard: tuple[Sequence[float], Sequence[float]]) -> Seq2Seq:
+    """The model that a config describes, for a vocabulary size, and for channels of this mean and deviation."""
     data, longest = config.data, max(config.data.max_target_length, config.search.max_length + 1)
     box = data.height, data.width
     return image2seq.build(config.model, config.dropout, vocabulary, box, standard, longest)
 
 
-def outline(config: PictureConfig) -> Seq2Seq:
-    """The model of a config for a small vocabulary, to see whether it can be built; and whether its data can be read."""
+def build_small(config: PictureConfig) -> Seq2Seq:
+    """The model of a config for a small vocabulary: validates the settings of model and data."""
     if config.data.channels not in (1, 3):
         raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
     named(config.data.augment)
-    return network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
+    return build_network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
 
 
 def read(data: ImageTextData, path: str) -> list[Record]:
@@ -158,19 +158,19 @@ def read(data: ImageTextData, path: str) -> list[Record]:
 
 
 def load_codec(directory: Traversable) -> ImageTextCodec:
-    """What a run has beside its weights."""
+    """The codec of a run directory."""
     return ImageTextCodec.load(directory)
 
 
 def build_predictor(
     task: BoundTask, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head
 ) -> "SequencePredictor":
-    """Predictor of a model."""
+    """The predictor of a model."""
     from regard.inference.sequence_predictor import SequencePredictor
 
     return SequencePredictor(task, config, codec, model, head)
 
 
-def more(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
-    """What is measured of a model beside what it writes: whether it looks at what it names, where pictures were drawn."""
-    return pointing(trained, examples)
+def measure_model(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
+    """Pointing accuracy, for synthetic pictures."""
+    return measure_pointing(trained, examples)

@@ -1,4 +1,4 @@
-"""Caption: a picture in, what is on it in words out."""
+"""Caption: a picture in, its description out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from regard.metrics.text import measure as measured
 from regard.tasks.caption.experiment import PictureConfig
 
 SIDE = 48
-"""The pixels on a side of a drawn picture."""
+"""Pixels on a side of a synthetic picture."""
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 SIZES = ("medium", "big")
 
 
 @dataclass(frozen=True)
 class Config(PictureConfig):
-    """A small residual network, and a Transformer's decoder that looks at its map."""
+    """A small residual network, and a Transformer decoder that attends to its feature map."""
 
     SIDE: ClassVar[int] = SIDE
 
@@ -39,17 +39,17 @@ class Config(PictureConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """The record unchanged."""
     return record
 
 
 def finish(text: str) -> str:
-    """As it comes."""
+    """The text unchanged."""
     return text
 
 
-def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
-    """One coloured shape or two, such as are told apart on small pictures; to count them takes a longer training."""
+def synthesise(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
+    """Synthetic scenes of one coloured shape or two, large enough for small pictures."""
     return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)
 
 

@@ -1,42 +1,44 @@
-"""Pictures and clips with labels: how they are read, and label <-> number."""
+"""Codec of labelled pictures and clips: preprocessing, and label <-> number."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from torch import Tensor
 
 from regard.config import quoted
-from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
+from regard.data.batch import Padded, pad_present
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image import clips
 from regard.data.image.clips import Folder
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present
+from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.tasks.classify.config import ClassifyData
 
 FORMAT = 1
 KIND = "labelled pictures"
 KINDS: dict[str, type] = {"labels": list, "several": bool, "clips": bool, "frames": int}
-"""What is saved beside how pictures are read, and as what."""
+"""Settings saved beside the preprocessing of pictures, with their types."""
 BETWEEN = ","
 """Between the labels of a picture that has several."""
 
 
 @dataclass(frozen=True)
 class LabelCodec(ImageCodec):
-    """How pictures are read, and the labels that they may have: one each or, where `several`, any number.
+    """Preprocessing of pictures, and their labels: one each or, with `several`, any number.
 
-    With `clips` they are folders of up to so many `frames`.
+    With `clips` they are folders of at most `frames` frames.
     """
 
     settings: ClassVar[tuple[str, ...]] = ("multi_label", "clips", "height", "width", "channels")
-    """The settings of data that make it."""
+    """The settings of data that the codec depends on."""
 
     labels: tuple[str, ...]
     several: bool = False
@@ -47,14 +49,14 @@ class LabelCodec(ImageCodec):
     def fit(cls, records: Sequence[Record], data: ClassifyData, stride: int) -> "LabelCodec":
         """All labels of the records, in alphabetical order."""
         several = bool(data.multi_label)
-        found = {label for record in records for label in split(record.target or "", several)}
-        if len(found) < 2 - several:
+        labels = {label for record in records for label in split(record.target or "", several)}
+        if len(labels) < 2 - several:
             need = "1 label" if several else "2 different labels"
-            raise DataError(f"to tell pictures apart takes {need} or more, got {', '.join(found) or 'none'}")
-        return cls(tuple(sorted(found)), several, data.clips, data.max_frames, **usual(data, stride))
+            raise DataError(f"a classifier needs {need} or more, got {', '.join(labels) or 'none'}")
+        return cls(tuple(sorted(labels)), several, data.clips, data.max_frames, **usual(data, stride))
 
-    def fitted(self, data: ClassifyData) -> "LabelCodec":
-        """The same: a config has nothing to add."""
+    def adapt(self, data: ClassifyData) -> "LabelCodec":
+        """The codec unchanged: it depends on no other settings."""
         return self
 
     def encode(self, record: Record) -> ImageExample:
@@ -62,47 +64,68 @@ class LabelCodec(ImageCodec):
         example: ImageExample = self.encode_all([record]).examples[0]
         return example
 
-    def encode_all(self, records: Iterable[Record], drawn: Sequence[Callable[[], Tensor]] | None = None) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+    def encode_all(
+        self,
+        records: Iterable[Record],
+        over_long: OverLong | None = None,
+        renderers: Sequence[Callable[[], Tensor]] | None = None,
+    ) -> Corpus:
+        """Encode records whose pictures are existing files or, with `renderers`, are rendered on access; none is cut."""
         records = list(records)
-        pictures = self._files(records) if drawn is None else drawn
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        self._known(records, numbers)
+        pictures = self._files(records) if renderers is None else renderers
+        self._check_labels(records)
         examples = [
-            ImageExample(picture, record=record, labels=self._held(record, numbers))
+            ImageExample(picture, record=record, labels=self.encode_target(record))
             for picture, record in zip(pictures, records, strict=True)
         ]
         return Corpus(examples, Report(len(records), len(examples), 0, 0, 0, 0.0))
 
     def _files(self, records: Sequence[Record]) -> Sequence[Path | Folder]:
-        """What reads each: a file, or a folder of frames."""
+        """The file or the folder of frames of each record."""
         if not self.clips:
             present(records)
-            return [place(each) for each in records]
+            return [locate(each) for each in records]
         clips.present(records)
         return [self._folder(each) for each in records]
 
     def _folder(self, record: Record) -> Folder:
-        return Folder(place(record), record.where, (self.height, self.width), self.channels, self.frames)
+        return Folder(locate(record), record.where, (self.height, self.width), self.channels, self.frames)
 
-    def _held(self, record: Record, numbers: dict[str, int]) -> list[int] | None:
-        """The numbers of its labels; None where nobody has said which one it has."""
+    def encode_target(self, record: Record) -> list[int] | None:
+        """Numbers of the labels of a record; None where it is unlabelled."""
         if record.target is None and not self.several:
             return None
-        return [numbers[label] for label in split(record.target or "", self.several)]
+        return [self.numbers[label] for label in split(record.target or "", self.several)]
 
-    def knows(self, record: Record) -> bool:
-        """Whether there is a picture or a clip; one that is missing, or is none, is an error that names it."""
-        return self._folder(record).there() if self.clips else super().knows(record)
+    def collate_target(self, examples: Sequence[ImageExample]) -> Padded | None:
+        """Labels of examples as rows; None where they have none."""
+        return pad_present([example.labels for example in examples])
 
-    def _known(self, records: Sequence[Record], numbers: dict[str, int]) -> None:
-        strange = [
+    def decode(self, output: Sequence[int]) -> list[str]:
+        """Labels of their numbers."""
+        return [self.labels[number] for number in output]
+
+    def write(self, prediction: Sequence[str], file: IO[str]) -> None:
+        """Write labels as one line."""
+        file.write(f"{', '.join(prediction)}\n")
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each label."""
+        return {label: number for number, label in enumerate(self.labels)}
+
+    def is_known(self, record: Record) -> bool:
+        """True if there is a picture or a clip; one that is missing or unreadable is an error that names it."""
+        return self._folder(record).there() if self.clips else super().is_known(record)
+
+    def _check_labels(self, records: Sequence[Record]) -> None:
+        unknown = [
             f"{record.where} {quoted(label)}"
             for record in records
             for label in split(record.target or "", self.several)
-            if record.target is not None and label not in numbers
+            if record.target is not None and label not in self.numbers
         ]
-        refuse_unknown_labels(strange, "labels", self.labels)
+        refuse_unknown_labels(unknown, "labels", self.labels)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

@@ -1,4 +1,4 @@
-"""The recurrent model of visual attention: a picture seen through a few small glimpses, one after another."""
+"""Recurrent model of visual attention (RAM): a picture is read through a sequence of small glimpses."""
 
 import math
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ Points = Float[Tensor, "batch 2"]
 Squares = Float[Tensor, "batch values"]
 
 
-class Glimpsed(NamedTuple):
-    """What was decided after the last glimpse, and everything that the loss needs to judge where was looked."""
+class GlimpseOutput(NamedTuple):
+    """Logits after the last glimpse, and the values that REINFORCE needs."""
 
     logits: Float[Tensor, "batch labels"]
     points: Float[Tensor, "batch steps 2"]
-    """Where each glimpse was, x and y from -1 to 1."""
-    logs: Float[Tensor, "batch steps"]
-    """How likely it was to look there; 0 where nothing was drawn."""
+    """Location of each glimpse, x and y from -1 to 1."""
+    log_probabilities: Float[Tensor, "batch steps"]
+    """Log-probability of each location; 0 where none was sampled."""
     baselines: Float[Tensor, "batch steps"]
-    """The reward expected before each glimpse."""
+    """Expected reward before each glimpse."""
     weights: Weights = NO_WEIGHTS
 
 
@@ -38,32 +38,32 @@ def sense(pictures: Images, points: Points, side: int, scales: int) -> Float[Ten
     All of it is computed in float32: in bfloat16 a point would be off by pixels.
     """
     data, (height, width) = pictures.data.float(), pictures.data.shape[2:]
-    whole = torch.stack((data.new_full((), width), data.new_full((), height)))  # copied to a GPU, it would be waited for
+    whole = torch.stack((data.new_full((), width), data.new_full((), height)))  # a copy to a GPU would synchronise
     middle = (points.float() + 1) / 2 * measure_sizes(pictures)  # in pixels, from the left and the top
-    found = []
+    patches = []
     for scale in range(scales):
         wide = side * 2**scale
         steps = torch.arange(wide, device=points.device, dtype=torch.float32) + 0.5 - wide / 2
         grid = torch.stack((steps[None].expand(wide, wide), steps[:, None].expand(wide, wide)), dim=-1)
         at = 2 * (middle[:, None, None] + grid) / whole - 1
         square = F.grid_sample(data, at, align_corners=False)
-        found.append(F.avg_pool2d(square, 2**scale))
-    return torch.cat(found, dim=1).to(pictures.data.dtype)
+        patches.append(F.avg_pool2d(square, 2**scale))
+    return torch.cat(patches, dim=1).to(pictures.data.dtype)
 
 
 class Glimpses(nn.Module):
-    """Look, decide where to look next, look again, and say what it was.
+    """Recurrent attention model: takes glimpses one after another, choosing the location of each, then classifies.
 
         g_t = relu(W_1 relu(W_ρ ρ(x, l_t)) + W_2 relu(W_l l_t) + b)     the glimpse: what and where
         h_t = relu(W_h h_{t-1} + W_g g_t + b), or an LSTM               the core
         l_{t+1} ~ N(tanh(W_m h_t), σ²),    logits = W_a h_T
 
     Mnih et al. 2014, https://arxiv.org/abs/1406.6247
-    σ is fixed. Where to look is drawn while training and is the mean otherwise. The first glimpse is drawn around a
-    point that is learned, which begins in the middle. The gradient of what was recognised does not go into where to
-    look, nor the other way round: `tasks/classify/loss.py` has the loss of each.
+    σ is fixed. Locations are sampled in training and are the mean otherwise. The first is sampled around a learned point,
+    which is initialised to the centre. The gradient of the classification does not reach the location network, nor the
+    other way round: `tasks/classify/loss.py` has the loss of each.
     Weights are called "glimpses": the smallest square of each step, in equal shares, over the pixels of the picture.
-    `standard` are the mean of each channel, which is taken off a picture first, and the deviation that it is divided by.
+    `standard` are the mean and the deviation of each channel, by which pictures are standardised.
     """
 
     mean: Tensor
@@ -101,8 +101,10 @@ class Glimpses(nn.Module):
         self.baseline = nn.Linear(size, 1)
         self.output = nn.Linear(size, labels)
 
-    def forward(self, pictures: Images, *, weights: bool = False, aside: Float[Tensor, "steps 2"] | None = None) -> Glimpsed:
-        """`aside` is how far from where it means to look each glimpse is, unless training, in deviations."""
+    def forward(
+        self, pictures: Images, *, weights: bool = False, offsets: Float[Tensor, "steps 2"] | None = None
+    ) -> GlimpseOutput:
+        """`offsets` shift the location of each glimpse from its mean, in deviations; unused in training."""
         batch, channels = pictures.data.shape[:2]
         if channels != self.channels:
             raise ValueError(
@@ -112,42 +114,46 @@ class Glimpses(nn.Module):
         pictures = pictures._replace(data=(pictures.data - self.mean) / self.spread)
         hidden = pictures.data.new_zeros(batch, self.size)
         state = (hidden, hidden)
-        points, logs, baselines = list[Tensor](), list[Tensor](), list[Tensor]()
+        points, log_probabilities, baselines = list[Tensor](), list[Tensor](), list[Tensor]()
         for step in range(self.steps):
             known = state[0].detach()
             middle = torch.tanh((self.next(known) if step else self.first.expand(batch, 2)).float())
-            point, log = self.draw(middle if aside is None or self.training else middle + self.deviation * aside[step])
+            point, log = self.sample_point(
+                middle if offsets is None or self.training else middle + self.deviation * offsets[step]
+            )
             points.append(point)
-            logs.append(log)
+            log_probabilities.append(log)
             baselines.append(self.baseline(known)[:, 0])
-            state = self.think(self.glimpse(pictures, point), state)
-        looked = torch.stack(points, dim=1)
-        shown = {"glimpses": self.cover(pictures, looked)} if weights else NO_WEIGHTS
-        return Glimpsed(self.output(state[0]), looked, torch.stack(logs, 1), torch.stack(baselines, 1), shown)
+            state = self.update(self.glimpse(pictures, point), state)
+        locations = torch.stack(points, dim=1)
+        maps = {"glimpses": self.cover(pictures, locations)} if weights else NO_WEIGHTS
+        return GlimpseOutput(
+            self.output(state[0]), locations, torch.stack(log_probabilities, 1), torch.stack(baselines, 1), maps
+        )
 
     def glimpse(self, pictures: Images, point: Points) -> Float[Tensor, "batch size"]:
-        """What is seen at a point, and where that is."""
-        seen = sense(pictures, point, self.side, self.scales).flatten(1)
-        return F.relu(self.what(seen) + self.where(point.to(seen.dtype)))
+        """Glimpse network: the patch at a location and the location itself, combined."""
+        patch = sense(pictures, point, self.side, self.scales).flatten(1)
+        return F.relu(self.what(patch) + self.where(point.to(patch.dtype)))
 
-    def think(self, glimpse: Float[Tensor, "batch size"], state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """What is known after one more glimpse."""
+    def update(self, glimpse: Float[Tensor, "batch size"], state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Core network: the state after one more glimpse."""
         if isinstance(self.core, nn.LSTMCell):
             hidden, cell = self.core(glimpse, state)
             return hidden, cell
         hidden = self.core(glimpse, state[0])
         return hidden, hidden
 
-    def draw(self, middle: Points) -> tuple[Points, Float[Tensor, " batch"]]:
-        """A point near the middle and how likely that was; the middle itself unless training."""
+    def sample_point(self, middle: Points) -> tuple[Points, Float[Tensor, " batch"]]:
+        """Sample a location around the mean, with its log-probability; the mean itself unless training."""
         if not self.training:
             return middle.detach().clamp(-1.0, 1.0), middle.new_zeros(middle.shape[0])
-        drawn = (middle + self.deviation * torch.randn_like(middle)).detach()
-        log = -((drawn - middle) / self.deviation).square() / 2 - math.log(self.deviation * math.sqrt(2 * math.pi))
-        return drawn.clamp(-1.0, 1.0), log.sum(-1)
+        point = (middle + self.deviation * torch.randn_like(middle)).detach()
+        log = -((point - middle) / self.deviation).square() / 2 - math.log(self.deviation * math.sqrt(2 * math.pi))
+        return point.clamp(-1.0, 1.0), log.sum(-1)
 
     def glimpses(self, pictures: Images) -> Float[Tensor, "batch steps scales 4"]:
-        """Where it looks, step by step and scale by scale: boxes in shares of each picture."""
+        """Boxes of the glimpses by step and scale, as fractions of each picture."""
         points = self(pictures).points
         return self.boxes(pictures, points)
 

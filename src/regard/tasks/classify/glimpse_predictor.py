@@ -8,11 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import AxisWeights, ForwardTrace
-from regard.tasks.classify.loss import averaged
+from regard.tasks.classify.loss import average_probabilities
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.viewer.record.image_axis import shown
 
 GLIMPSES = "glimpses"
 SEED = 0
@@ -26,13 +26,13 @@ class Glimpser(Classifier):
     def forward(self, batch: ImageBatch, weights: bool = False) -> Asked:
         """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
         found = [
-            self.model(batch.source, weights=weights and not number, aside=aside)
-            for number, aside in enumerate(
-                asides(self.config.model.eval_episodes, self.config.model.glimpses, batch.source.data.device)
+            self.model(batch.source, weights=weights and not number, offsets=offsets)
+            for number, offsets in enumerate(
+                sample_offsets(self.config.model.eval_episodes, self.config.model.glimpses, batch.source.data.device)
             )
         ]
         kept = batch.source.keep.flatten(1)
-        return Asked(averaged(torch.stack([each.logits for each in found])), found[0].weights, kept)
+        return Asked(average_probabilities(torch.stack([each.logits for each in found])), found[0].weights, kept)
 
     def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""
@@ -51,14 +51,14 @@ class Glimpser(Classifier):
         weights = output.weights[GLIMPSES][0]
         axes: dict[str, Axis] = {
             "glimpse": Text.of(steps(weights.shape[1])),
-            "picture": shown(self.codec.read_image(example), 1),
+            "picture": image_axis(self.codec.read_image(example), 1),
         }
         chances = self.likely(output.logits)[0]
         said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)
         return ForwardTrace(axes, {GLIMPSES: AxisWeights("glimpse", "picture", weights[..., output.kept[0]])}, (said,))
 
 
-def asides(runs: int, count: int, device: torch.device) -> Float[Tensor, "runs count 2"]:
+def sample_offsets(runs: int, count: int, device: torch.device) -> Float[Tensor, "runs count 2"]:
     """How far each glimpse of each way is from where it would be: not at all on the first, and else as chance had it once.
 
     They are the same for every picture, so that an answer does not depend on what else is asked.

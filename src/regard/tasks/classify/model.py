@@ -13,13 +13,13 @@ from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, collect_weig
 
 
 class Labels(nn.Module):
-    """Every label asks the map for what speaks for it, and is judged by what it found.
+    """Query2Label: each label has a learned query that attends to the feature map, and a logit of its context.
 
         c_l = attention(q_l, map),    logit_l = w_l · norm(c_l) + b_l
 
     As in Liu et al. 2021, https://arxiv.org/abs/2107.10834, with one attention of any kind in the place of a decoder of
     several layers. Weights are called "queries.attention": one row for each label.
-    Whether one label holds or several may is up to the loss (losses/classification.py).
+    The loss decides between single-label and multi-label (losses/classification.py).
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class Labels(nn.Module):
         self.bias = nn.Parameter(torch.zeros(labels))
 
     def forward(self, pictures: Images, *, weights: bool = False) -> Answer:
-        found = self.queries(self.encoder(pictures), weights)
-        logits = (self.norm(found.context) * self.weight).sum(-1) + self.bias
-        return Answer(logits, collect_weights({"queries.attention": found}) if weights else NO_WEIGHTS)
+        attended = self.queries(self.encoder(pictures), weights)
+        logits = (self.norm(attended.context) * self.weight).sum(-1) + self.bias
+        return Answer(logits, collect_weights({"queries.attention": attended}) if weights else NO_WEIGHTS)
 
 
 class Pooled(nn.Module):
-    """All places count alike.
+    """Global average pooling: the baseline without attention.
 
         logits = W mean(map) + b
 
@@ -66,5 +66,5 @@ class Pooled(nn.Module):
         logits = self.output(self.drop(find_summary(encoded)))
         if not weights:
             return Answer(logits, NO_WEIGHTS)
-        kept = encoded.data.new_ones(encoded.data.shape[:2]) if encoded.keep is None else encoded.keep.to(logits.dtype)
-        return Answer(logits, {"pooled": (kept / kept.sum(1, keepdim=True).clamp_min(1))[:, None, None]})
+        counts = encoded.data.new_ones(encoded.data.shape[:2]) if encoded.keep is None else encoded.keep.to(logits.dtype)
+        return Answer(logits, {"pooled": (counts / counts.sum(1, keepdim=True).clamp_min(1))[:, None, None]})

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
@@ -18,8 +19,7 @@ from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
-from regard.tasks.classify.synthetic import Drawn
-from regard.viewer.record.image_axis import shown
+from regard.tasks.classify.synthetic import SyntheticScene
 from regard.viewer.trace import Choice
 
 ALL = "all labels right, in per cent"
@@ -133,11 +133,11 @@ class Classifier(ForwardPredictor):
 
     def pointed(self, example: ImageExample) -> bool:
         """Whether it is known where the labels of an example should be seen, and the model looks anywhere."""
-        return isinstance(example.picture, Drawn) and self.config.model.attention.name != "none"
+        return isinstance(example.picture, SyntheticScene) and self.config.model.attention.name != "none"
 
     def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """How many labels of an example are seen where such a thing is, and of how many that is known."""
-        if not self.pointed(example) or not isinstance(example.picture, Drawn) or not example.labels:
+        if not self.pointed(example) or not isinstance(example.picture, SyntheticScene) or not example.labels:
             return 0, 0
         weights, found = self.looked(output, row, example.labels), 0
         for label, seen in zip(example.labels, weights, strict=True):
@@ -149,7 +149,7 @@ class Classifier(ForwardPredictor):
         """Each label over the picture, the likeliest first."""
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
-        picture = shown(self.codec.read_image(example), self.codec.stride)
+        picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
         looks = {
             name: AxisWeights("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])
@@ -198,5 +198,5 @@ def wanted(batch: ImageBatch, labels: int) -> Bool[Tensor, "batch labels"]:
 def labelled(batch: ImageBatch) -> Padded:
     """The labels of a batch that has some."""
     if batch.labels is None:
-        raise ValueError("a batch needs labels to learn or to be judged by, and this one has only pictures")
+        raise ValueError("a batch needs labels, and this one has only pictures")
     return batch.labels

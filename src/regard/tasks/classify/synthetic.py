@@ -12,12 +12,12 @@ from regard.data.image.synthetic.words import SHAPE_WORDS, Language
 from regard.data.records import Record
 
 RADII = (24, 44)
-"""The smallest and the largest thing: such as are told apart at 64 pixels a side."""
+"""Smallest and largest radius of an object: distinguishable at 64 pixels a side."""
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Draws a scene, at so many pixels a side, and knows the shapes on it."""
+class SyntheticScene:
+    """Renders a scene at `size` pixels a side, with its shapes as labels."""
 
     boxed: Boxed
     size: int = 64
@@ -28,23 +28,23 @@ class Drawn:
 
     @property
     def record(self) -> Record:
-        """The shapes as a target, and a name for the picture as its source."""
+        """The shapes as target, and a name for the picture as source."""
         shapes = dict.fromkeys(self.name(label) for label in self.boxed.labels)
         return Record(self.boxed.where, ", ".join(shapes), self.boxed.where)
 
     def name(self, label: int) -> str:
-        """What a shape is called, by its number."""
+        """Name of a shape, by its number."""
         return SHAPES[label] if self.language == "english" else SHAPE_WORDS[SHAPES[label]]
 
     def region(self, name: str) -> Bool[Tensor, "height width"]:
-        """The pixels in the boxes of all things of a shape, by its name."""
+        """Mask of the pixels in the boxes of all objects of a shape, by its name."""
         things = [number for number, label in enumerate(self.boxed.labels) if self.name(label) == name]
         return self.boxed.scene.region(things, self.size, self.size)
 
 
 @dataclass(frozen=True)
-class Moving:
-    """Draws a clip, at so many pixels a side, and knows what happens in it."""
+class SyntheticClip:
+    """Renders a clip at `size` pixels a side, with its motion as label."""
 
     clip: Clip
     size: int = 64
@@ -55,6 +55,6 @@ class Moving:
 
     @property
     def record(self) -> Record:
-        """The motion as a target, and a name for the clip as its source."""
+        """The motion as target, and a name for the clip as source."""
         motion = self.clip.motion if self.language == "english" else MOTION_WORDS[self.clip.motion]
         return Record(self.clip.where, motion, self.clip.where)

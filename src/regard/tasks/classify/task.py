@@ -1,4 +1,4 @@
-"""Classify: a picture or a clip in, the label that it has out, or those that it has."""
+"""Classify: a picture or a clip in, one label or several out."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from regard.tasks.classify.synthetic import RADII
 
 @dataclass(frozen=True)
 class Config(ClassifyConfig):
-    """A small residual network, and a learned query for each label that looks at its map."""
+    """A small residual network, and a learned query for each label that attends to its feature map."""
 
     data: ClassifyData = field(default_factory=lambda: ClassifyData(height=64, width=64, batch_size=32, samples=4000))
     model: ClassifyModel = field(default_factory=lambda: ClassifyModel(hidden_size=64, depth=1))
@@ -25,10 +25,10 @@ class Config(ClassifyConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """The record unchanged."""
     return record
 
 
-def draw(samples: int, seed: int) -> tuple[list[Boxed], list[Boxed]]:
-    """One to three things; their shapes are the labels."""
+def synthesise(samples: int, seed: int) -> tuple[list[Boxed], list[Boxed]]:
+    """Synthetic scenes of one to three objects; their shapes are the labels."""
     return boxes.draw(samples, seed, most=3, radii=RADII)

@@ -1,4 +1,4 @@
-"""Clips: pictures one after another, and what happens in them."""
+"""Video classifier: attention over the places of each frame, then over the frames."""
 
 from functools import partial
 
@@ -19,13 +19,13 @@ from regard.models.readout import NO_WEIGHTS, Answer, ImageEncoder, collect_weig
 
 
 class Frames(nn.Module):
-    """Look at each frame, let the frames look at each other, and ask them all what happens.
+    """Spatial attention pools each frame, self-attention mixes the frames, and temporal attention pools them into logits.
 
         m_t = gelu(W_m [map_t; waves(place)]),    f_t = W [attention(q, m_t); mean(map_t)] + PE(t)
         g = layers(f_1 .. f_T),    logits = W' attention(q', g) + b
 
-    A map is told where its places stand, or no frame would know where in it something is; what and where go through a bend
-    together, so that a mean over all places, which attention begins with, already tells where things are. Weights are called
+    Feature maps have position encodings, or no frame vector would hold locations; features and positions go through a
+    non-linearity together, so that even a mean over all places, which attention begins with, holds them. Weights are called
     "space.attention" (frame by frame, over the places of its map) and "time.attention" (over the frames).
     """
 
@@ -48,9 +48,9 @@ class Frames(nn.Module):
         self.space = LearnedQueries(1, size, size, space)
         self.join = nn.Linear(size + encoder.size, size)
         self.positions = Sinusoidal(size)
-        made = Sublayers(size, heads, drop_residual=dropout)
-        self.layers = nn.ModuleList(Layer(made) for _ in range(layers))
-        self.norm = made.last()
+        sublayers = Sublayers(size, heads, drop_residual=dropout)
+        self.layers = nn.ModuleList(Layer(sublayers) for _ in range(layers))
+        self.norm = sublayers.last()
         self.time = LearnedQueries(1, size, size, time)
         self.output = nn.Linear(size, labels)
 
@@ -62,7 +62,7 @@ class Frames(nn.Module):
                 f"{batch} clips of {count} frames need {batch * count} pictures, clip after clip, "
                 f"got {pictures.data.shape[0]}"
             )
-        vectors, space = self.watch(pictures, weights)
+        vectors, space = self.embed_frames(pictures, weights)
         data = self.positions(vectors.view(batch, count, -1))
         for layer in self.layers:
             data = layer(data, frames)
@@ -70,17 +70,17 @@ class Frames(nn.Module):
         logits = self.output(time.context[:, 0])
         if not weights or space.weights is None:
             return Answer(logits, NO_WEIGHTS)
-        # (batch · frames, heads, 1, places): a frame asks its own places alone, so frames are the queries of a clip
+        # (batch · frames, heads, 1, places): a frame attends to its own places alone, so frames are the queries of a clip
         apart = space.weights[:, :, 0].view(batch, count, *space.weights.shape[1::2]).movedim(1, 2)
-        shown = apart * frames[:, None, :, None]
-        return Answer(logits, collect_weights({"space.attention": space._replace(weights=shown), "time.attention": time}))
+        maps = apart * frames[:, None, :, None]
+        return Answer(logits, collect_weights({"space.attention": space._replace(weights=maps), "time.attention": time}))
 
-    def watch(self, pictures: Images, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
-        """Each frame in one vector, and where it was looked at."""
+    def embed_frames(self, pictures: Images, weights: bool) -> tuple[Float[Tensor, "pictures size"], Attended]:
+        """One vector for each frame, and the spatial attention."""
         encoded = self.encoder(pictures)
         where = encode_coordinates(compute_centres(pictures, encoded, self.encoder.stride), self.waves).to(
             encoded.data.dtype
         )
         placed = self.place(torch.cat((encoded.data, where), dim=-1))
-        found = self.space(Encoded(placed, encoded.keep), weights)
-        return self.join(torch.cat((found.context[:, 0], find_summary(encoded)), dim=-1)), found
+        attended = self.space(Encoded(placed, encoded.keep), weights)
+        return self.join(torch.cat((attended.context[:, 0], find_summary(encoded)), dim=-1)), attended

@@ -9,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageExample
 from regard.inference.forward_predictor import AxisWeights, ForwardTrace
 from regard.tasks.classify.predictor import Asked, Classifier, Where
-from regard.tasks.classify.synthetic import Moving
-from regard.viewer.record.image_axis import shown
+from regard.tasks.classify.synthetic import SyntheticClip
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"
 WHITE = 255
@@ -37,11 +37,11 @@ class Watcher(Classifier):
 
     def pointed(self, example: ImageExample) -> bool:
         """Whether it is known which frames show what happens."""
-        return isinstance(example.picture, Moving)
+        return isinstance(example.picture, SyntheticClip)
 
     def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
         """Whether the frame that is looked at most shows the motion, where that is known."""
-        if not isinstance(example.picture, Moving):
+        if not isinstance(example.picture, SyntheticClip):
             return 0, 0
         return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
 
@@ -59,7 +59,7 @@ class Watcher(Classifier):
         axes: dict[str, Axis] = {
             "answer": Text.of([", ".join(self.codec.labels[label] for label in said) or "none"]),
             "frame": Text.of(frames(len(clip))),
-            "picture": shown(sheet(filled(clip, stride), WHITE), stride),
+            "picture": image_axis(sheet(filled(clip, stride), WHITE), stride),
         }
         looks = {
             SPACE: AxisWeights("frame", "picture", apart),

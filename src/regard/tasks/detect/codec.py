@@ -1,4 +1,4 @@
-"""Pictures with things on them: how a picture is read, and label <-> number."""
+"""Codec of pictures with annotated objects: preprocessing, label <-> number, and box formats."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -11,95 +11,101 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.codec import SETTINGS, Corpus, Report, refuse_unknown_labels
+from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present, size
+from regard.data.image.reading import present, size
 from regard.data.image.types import ImageExample
+from regard.data.records import input_record, locate
 from regard.data.table import DataError
 from regard.tasks.detect.config import DetectData
-from regard.tasks.detect.data import Annotated, Box, located
-from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.detect.data import Annotated, Box, normalise_boxes
+from regard.tasks.detect.synthetic import SyntheticScene
 
 FORMAT = 1
 KIND = "pictures with things on them"
 KINDS: dict[str, type] = {"labels": list, "form": str}
-"""What is saved beside how pictures are read, and as what."""
+"""Settings saved beside the preprocessing of pictures, with their types."""
 FORMS = ("xyxy", "xywh", "cxcywh")
 
 
 @dataclass(frozen=True)
 class ObjectCodec(ImageCodec):
-    """How pictures are read, what may be on them, and what the numbers of a box are in a table."""
+    """Preprocessing of pictures, the labels of objects, and the box format of tables."""
 
     kind: ClassVar[str] = KIND
     settings: ClassVar[tuple[str, ...]] = ("height", "width", "channels")
-    """The settings of data that make it, and that a run which starts with another cannot change."""
+    """The settings of data that the codec depends on; training initialised from another run cannot change them."""
 
     labels: tuple[str, ...]
     form: str = "xyxy"
 
     @classmethod
-    def fit(cls, given: Sequence[Annotated], data: DetectData, stride: int) -> "ObjectCodec":
-        """All labels that are there, in alphabetical order."""
-        found = {label for each in given for label in each.labels or ()}
-        if not found:
-            raise DataError(f"to find things takes pictures with some on them, got {len(given):,} pictures with none")
-        return cls(tuple(sorted(found)), data.box_format, **usual(data, stride))
+    def fit(cls, annotations: Sequence[Annotated], data: DetectData, stride: int) -> "ObjectCodec":
+        """All labels of the annotations, in alphabetical order."""
+        labels = {label for each in annotations for label in each.labels or ()}
+        if not labels:
+            raise DataError(f"detection needs pictures with objects, got {len(annotations):,} pictures with none")
+        return cls(tuple(sorted(labels)), data.box_format, **usual(data, stride))
 
-    def fitted(self, data: DetectData) -> "ObjectCodec":
-        """The same, for boxes in the form of other data."""
+    def adapt(self, data: DetectData) -> "ObjectCodec":
+        """The codec for the box format of other data."""
         return ObjectCodec(**{**self.saved(), "labels": self.labels, "form": data.box_format})
 
-    def encode(self, given: Annotated) -> ImageExample:
-        """One picture."""
-        example: ImageExample = self.encode_all([given]).examples[0]
+    def encode(self, annotations: Annotated) -> ImageExample:
+        """Encode one picture."""
+        example: ImageExample = self.encode_all([annotations]).examples[0]
         return example
 
-    def encode_all(self, given: Iterable[Annotated], drawn: Sequence[Drawn] | None = None) -> Corpus:
-        """Many pictures, which are files, and all of them there, unless they are `drawn`."""
-        given = list(given)
-        if drawn is None:
-            present(each.record for each in given)
-        boxes = located(given, self.form, None if drawn is None else [(each.size, each.size) for each in drawn])
-        pictures: Sequence[Path | Drawn] = [place(each.record) for each in given] if drawn is None else drawn
-        numbers = self._known(given)
+    def encode_all(
+        self,
+        annotations: Iterable[Annotated],
+        over_long: OverLong | None = None,
+        renderers: Sequence[SyntheticScene] | None = None,
+    ) -> Corpus:
+        """Encode pictures, which are existing files or, with `renderers`, are rendered on access; none is cut."""
+        annotations = list(annotations)
+        if renderers is None:
+            present(each.record for each in annotations)
+        boxes = normalise_boxes(
+            annotations, self.form, None if renderers is None else [(each.size, each.size) for each in renderers]
+        )
+        pictures: Sequence[Path | SyntheticScene] = (
+            [locate(each.record) for each in annotations] if renderers is None else renderers
+        )
+        numbers = self._label_numbers(annotations)
         examples = [
             ImageExample(picture, record=each.record, labels=labels, boxes=box)
-            for picture, each, labels, box in zip(pictures, given, numbers, boxes, strict=True)
+            for picture, each, labels, box in zip(pictures, annotations, numbers, boxes, strict=True)
         ]
-        return Corpus(examples, Report(len(given), len(examples), 0, 0, 0, 0.0))
+        return Corpus(examples, Report(len(annotations), len(examples), 0, 0, 0, 0.0))
 
-    def _known(self, given: Sequence[Annotated]) -> list[list[int] | None]:
-        """The numbers of the labels."""
+    def _label_numbers(self, annotations: Sequence[Annotated]) -> list[list[int] | None]:
+        """Numbers of the labels of each picture."""
         numbers = {label: number for number, label in enumerate(self.labels)}
-        strange = [f"{each.record.where} {one!r}" for each in given for one in each.labels or () if one not in numbers]
-        refuse_unknown_labels(strange, "labels", self.labels)
-        return [None if each.labels is None else [numbers[one] for one in each.labels] for each in given]
+        unknown = [f"{each.record.where} {one!r}" for each in annotations for one in each.labels or () if one not in numbers]
+        refuse_unknown_labels(unknown, "labels", self.labels)
+        return [None if each.labels is None else [numbers[one] for one in each.labels] for each in annotations]
 
     def extent(self, example: ImageExample) -> tuple[int, int]:
-        """Height and width of a picture as it is, before it is made smaller."""
+        """Height and width of a picture before resizing."""
         if isinstance(example.picture, (str, Path)):
             return size(example.picture)
         picture = example.picture if isinstance(example.picture, Tensor) else example.picture()
         return picture.shape[-2], picture.shape[-1]
 
     def pixels(self, example: ImageExample, edges: Float[Tensor, "boxes 4"]) -> list[Box]:
-        """Boxes from left, top, right and bottom in shares to pixels of the picture as it is, within it."""
+        """Convert corners as fractions to pixels of the picture before resizing, clipped to it."""
         height, width = self.extent(example)
-        found = edges.double().cpu().clamp(0, 1) * torch.tensor([width, height, width, height])
-        return [(left, top, right, low) for left, top, right, low in (found * 10).round().div(10).tolist()]
+        pixels = edges.double().cpu().clamp(0, 1) * torch.tensor([width, height, width, height])
+        return [(left, top, right, low) for left, top, right, low in (pixels * 10).round().div(10).tolist()]
 
-    def knows(self, given: Annotated) -> bool:  # type: ignore[override]
-        """Whether there is a picture; a file that is missing, or is none, is an error that names it."""
-        return super().knows(given.record)
+    def read(self, text: str, number: int = 1) -> Annotated:
+        """Record of the path of a picture."""
+        return Annotated(input_record(text, number))
 
-    def reads(self, given: Annotated) -> bool:  # type: ignore[override]
-        """The same: a picture that is too large is made smaller."""
-        return self.knows(given)
-
-    def short(self, given: Sequence[Annotated]) -> list[int]:  # type: ignore[override]
-        """The places of all: a picture that is too large is made smaller."""
-        return list(range(len(given)))
+    def is_known(self, record: Annotated) -> bool:
+        """True if there is a picture; a file that is missing or is none is an error that names it."""
+        return super().is_known(record.record)
 
     def save(self, directory: Path) -> list[Path]:
         """Write it into a directory, as JSON; the files written."""

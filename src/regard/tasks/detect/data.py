@@ -1,8 +1,8 @@
-"""What is where on pictures, as a table has it: JSONL, on each line a picture, a list of labels and one of boxes.
+"""Tables of annotated objects: JSONL with a picture, a list of labels and a list of boxes on each line.
 
     {"image": "pictures/7.jpg", "labels": ["cat", "dog"], "boxes": [[12, 30, 200, 180], [220, 10, 300, 90]]}
 
-A picture with nothing on it has two empty lists. All that is wrong with a table is told at once, line by line.
+A picture without objects has two empty lists. All errors of a table are reported at once, line by line.
 """
 
 import math
@@ -15,22 +15,22 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.image.cache import readable
-from regard.data.image.reading import place, size
+from regard.data.image.reading import size
 from regard.data.lines import bounds
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.table import AND, DataError, rows, text, value
 from regard.tasks.detect.config import DetectData
 
 Box = tuple[float, float, float, float]
 ENDINGS = (".jsonl", ".json", ".ndjson")
 LISTED = 5
-"""How many mistakes are listed."""
+"""Errors that a message lists."""
 SLACK = 1e-4
-"""How far a box may reach over the edge of its picture, as a share: what rounding makes of one that ends there."""
+"""Tolerance of a box beyond the edge of its picture, as a fraction: the rounding error of one that ends there."""
 
 
 class Annotated(NamedTuple):
-    """A picture, what is on it, and the box of each thing as the table has it; None where nobody has said."""
+    """A picture with its labels, and the box of each object in the format of the table; None where unannotated."""
 
     record: Record
     labels: tuple[str, ...] | None = None
@@ -48,16 +48,16 @@ def read(path: str, data: DetectData) -> list[Annotated]:
     for part in parts:
         if part != "-" and not part.removesuffix(".gz").endswith(ENDINGS):
             raise DataError(
-                f"things and their boxes come as JSONL, one object with {data.image}, {data.labels} and {data.boxes} on "
+                f"annotated objects need to be JSONL, one object with {data.image}, {data.labels} and {data.boxes} on "
                 f"each line, in a file called NAME.jsonl, got {part!r}"
             )
-    found = [_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
-    mend(each for each in found if isinstance(each, str))
-    return [each for each in found if isinstance(each, Annotated)]
+    parsed = [_parse_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
+    raise_mistakes(each for each in parsed if isinstance(each, str))
+    return [each for each in parsed if isinstance(each, Annotated)]
 
 
-def _line(row: Any, where: str, data: DetectData) -> Annotated | str:
-    """One line, or what is wrong with it."""
+def _parse_line(row: Any, where: str, data: DetectData) -> Annotated | str:
+    """The annotation of one line, or its error."""
     picture = text(row, data.image, where) or ""
     labels, boxes = value(row, data.labels, where), value(row, data.boxes, where)
     if not picture.strip():
@@ -74,26 +74,30 @@ def _line(row: Any, where: str, data: DetectData) -> Annotated | str:
     return Annotated(Record(picture, None, where), tuple(each.strip() for each in labels), four)
 
 
-def located(
-    given: Sequence[Annotated], form: str, sizes: Sequence[tuple[int, int]] | None = None
+def normalise_boxes(
+    annotations: Sequence[Annotated], form: str, sizes: Sequence[tuple[int, int]] | None = None
 ) -> list[Float[Tensor, "boxes 4"] | None]:
-    """Boxes as centre x, centre y, width and height in shares of their picture, once each is seen to lie in it.
+    """Boxes as centre x, centre y, width and height as fractions of their picture, each checked to lie in it.
 
-    `sizes` are the height and width of the pictures; without them the pictures are files, and say so.
+    `sizes` are the height and width of the pictures; without them they are read from the files.
     """
-    sizes = readable([_measured(each.record) for each in given]) if sizes is None else sizes
+    sizes = readable([_picture_size(each.record) for each in annotations]) if sizes is None else sizes
     edges = [
         None if each.boxes is None else [EDGES[form](box, *side) for box in each.boxes]
-        for each, side in zip(given, sizes, strict=True)
+        for each, side in zip(annotations, sizes, strict=True)
     ]
-    mend(wrong for each, box, side in zip(given, edges, sizes, strict=True) for wrong in _outside(each, box or (), *side))
+    raise_mistakes(
+        wrong
+        for each, box, side in zip(annotations, edges, sizes, strict=True)
+        for wrong in _outside(each, box or (), *side)
+    )
     return [None if box is None else _centred(torch.tensor(box).view(-1, 4).clamp(0, 1)) for box in edges]
 
 
-def _measured(record: Record) -> tuple[int, int] | DataError:
+def _picture_size(record: Record) -> tuple[int, int] | DataError:
     """Height and width of a picture in a file, or why it cannot be read."""
     try:
-        return size(place(record), record.where)
+        return size(locate(record), record.where)
     except DataError as error:
         return error
 
@@ -119,27 +123,27 @@ def _shares(box: Box, height: int, width: int) -> Box:
 
 
 EDGES: dict[str, Callable[[Box, int, int], Box]] = {"xyxy": _corners, "xywh": _sides, "cxcywh": _shares}
-"""The left, top, right and bottom of a box in shares of its picture, by the form that it is given in."""
+"""Conversion of a box to left, top, right and bottom as fractions of its picture, by box format."""
 
 
-def _outside(given: Annotated, edges: Iterable[Box], height: int, width: int) -> Iterator[str]:
-    """What is wrong with the boxes of a picture."""
-    told = zip(given.labels or (), given.boxes or (), edges, strict=True)
-    for number, (label, box, (left, top, right, bottom)) in enumerate(told, 1):
-        what = f"{given.record.where} box {number} ({label}: {', '.join(f'{each:.6g}' for each in box)})"
+def _outside(annotations: Annotated, edges: Iterable[Box], height: int, width: int) -> Iterator[str]:
+    """Errors in the boxes of a picture."""
+    objects = zip(annotations.labels or (), annotations.boxes or (), edges, strict=True)
+    for number, (label, box, (left, top, right, bottom)) in enumerate(objects, 1):
+        what = f"{annotations.record.where} box {number} ({label}: {', '.join(f'{each:.6g}' for each in box)})"
         if not (right > left and bottom > top):
             yield f"{what} has no size"
         elif min(left, top) < -SLACK or max(right, bottom) > 1 + SLACK:
             yield f"{what} reaches outside its picture of {width} x {height}"
 
 
-def mend(wrong: Iterable[str]) -> None:
-    """Raise where there are mistakes, and list the first of them."""
-    if found := list(wrong):
-        more = f"; and {len(found) - LISTED:,} more" * (len(found) > LISTED)
+def raise_mistakes(wrong: Iterable[str]) -> None:
+    """Raise where there are errors, listing the first of them."""
+    if errors := list(wrong):
+        more = f"; and {len(errors) - LISTED:,} more" * (len(errors) > LISTED)
         raise DataError(
-            f"{len(found):,} mistakes in what is where: {'; '.join(found[:LISTED])}{more}. Correct them or leave them out; "
-            "data.box_format says what the four numbers of a box are"
+            f"{len(errors):,} errors in the annotations: {'; '.join(errors[:LISTED])}{more}. Correct them or "
+            "leave them out; data.box_format says what the four numbers of a box are"
         )
 
 

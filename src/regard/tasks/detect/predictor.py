@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.errors import DataError
@@ -21,7 +22,6 @@ from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detected, detections
 from regard.viewer.record.boxes import framed
-from regard.viewer.record.image_axis import shown
 
 SURE = 0.4
 """How likely a thing needs to be to be told, where nobody asks for a number of them."""
@@ -119,7 +119,7 @@ class Detector(ForwardPredictor):
         labels = [self.codec.labels[label] for label in found.labels.tolist()]
         names = [f"{label} {score:.2f}" for label, score in zip(labels, found.scores.tolist(), strict=True)]
         picture = framed(self.codec.read_image(example), to_corners(found.boxes), found.labels)
-        axes: dict[str, Axis] = {"things": Text.of(names), "picture": shown(picture, self.codec.stride)}
+        axes: dict[str, Axis] = {"things": Text.of(names), "picture": image_axis(picture, self.codec.stride)}
         keep = output.proposals.keep[0]
         looks = {
             name: AxisWeights("things", "picture", weights[0][:, found.queries][..., keep])
@@ -160,7 +160,7 @@ def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
 def things(batch: ImageBatch) -> ObjectBatch:
     """What is on the pictures of a batch of which that is known."""
     if batch.labels is None or batch.boxes is None:
-        raise ValueError("a batch needs labels and boxes to learn or to be judged by, and this one has only pictures")
+        raise ValueError("a batch needs labels and boxes, and this one has only pictures")
     return ObjectBatch(batch.labels.data.masked_fill(~batch.labels.keep, 0), batch.boxes, batch.labels.keep)
 
 

@@ -1,4 +1,4 @@
-"""Scenes on which things are to be found, as pictures that are drawn when they are asked for."""
+"""Synthetic samples: scenes with labelled boxes, rendered on access."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from regard.tasks.detect.data import Annotated
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Draws a scene, at so many pixels a side, and knows what is where on it, in English or in Chinese."""
+class SyntheticScene:
+    """Renders a scene at `size` pixels a side, with its annotation in English or in Chinese."""
 
     boxed: Boxed
     size: int = 64

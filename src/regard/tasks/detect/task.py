@@ -1,4 +1,4 @@
-"""Detect: a picture in, what is on it and where out."""
+"""Detect: a picture in, labelled boxes out."""
 
 from dataclasses import dataclass, field
 
@@ -7,17 +7,17 @@ from regard.data.image.synthetic import boxes
 from regard.tasks.detect.config import DetectData, DetectModel
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.experiment import DetectConfig
-from regard.tasks.detect.synthetic import Drawn
+from regard.tasks.detect.synthetic import SyntheticScene
 
 SIDE = 64
-"""The pixels on a side of a drawn picture."""
+"""Pixels on a side of a synthetic picture."""
 MOST = 4
-"""The most things on it."""
+"""Most objects on a synthetic picture."""
 
 
 @dataclass(frozen=True)
 class Config(DetectConfig):
-    """A small residual network, and a decoder whose queries each find one thing on its map."""
+    """A small residual network, and a decoder whose object queries attend to its feature map."""
 
     data: DetectData = field(default_factory=lambda: DetectData(height=SIDE, width=SIDE, samples=2000))
     model: DetectModel = field(default_factory=lambda: DetectModel(hidden_size=64, depth=1, stride=4, layers=2, queries=16))
@@ -29,12 +29,12 @@ class Config(DetectConfig):
     )
 
 
-def prepare(given: Annotated) -> Annotated:
-    """As it stands."""
-    return given
+def prepare(annotated: Annotated) -> Annotated:
+    """The record unchanged."""
+    return annotated
 
 
-def draw(samples: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
-    """One to four things of eight shapes, any size and colour; their shapes are the labels."""
+def synthesise(samples: int, seed: int) -> tuple[list[SyntheticScene], list[SyntheticScene]]:
+    """Synthetic scenes of one to four objects of eight shapes; their shapes are the labels."""
     training, valid = boxes.draw(samples, seed, most=MOST)
-    return [Drawn(each, SIDE) for each in training], [Drawn(each, SIDE) for each in valid]
+    return [SyntheticScene(each, SIDE) for each in training], [SyntheticScene(each, SIDE) for each in valid]

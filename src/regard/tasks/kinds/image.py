@@ -1,4 +1,4 @@
-"""What families share whose models tell what they see: how an experiment is put together, and how it is judged."""
+"""Experiments of image tasks that write no text: assembly and evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What families share whose models write text: how a model is judged while it is trained, and what it is rewarded for."""
+"""Evaluation of models that write text, and the reward of their sequence training."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -6,9 +6,8 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from regard.data.image.reading import place
-from regard.data.records import Record
-from regard.data.split import HeldOut, held
+from regard.data.records import Record, locate
+from regard.data.split import HeldOut, hold_out
 from regard.errors import DataError
 
 Read = Callable[[Any, str], list[Any]]
@@ -47,10 +46,10 @@ def tables(data: Any, read: Read, by: str, sources: Callable[[list[Any]], list[s
     if data.valid is not None:
         return Tables(read(data, data.train), read(data, data.valid))
     lines, name = read(data, data.train), "standard input" if data.train == "-" else data.train
-    out = held(sources(lines), name, by)
+    out = hold_out(sources(lines), name, by)
     trained = [not each for each in out]
-    found = HeldOut(sum(out), len(lines), name, by)
-    return Tables(list(compress(lines, trained)), list(compress(lines, out)), found, trained)
+    held_out = HeldOut(sum(out), len(lines), name, by)
+    return Tables(list(compress(lines, trained)), list(compress(lines, out)), held_out, trained)
 
 
 def texts(records: Sequence[Record]) -> list[str]:
@@ -61,4 +60,4 @@ def texts(records: Sequence[Record]) -> list[str]:
 def pictures(records: Sequence[Record]) -> list[str]:
     """The pictures of records, by their paths from the folder of the first table; however a path is spelt."""
     folder = Path(records[0].where.rpartition(":")[0]).parent
-    return [os.path.relpath(place(record), folder) for record in records]
+    return [os.path.relpath(locate(record), folder) for record in records]

@@ -1,4 +1,4 @@
-"""Text: a text in, a text out."""
+"""Text to text: the family of tasks that read and write text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
     if config.train.packing_length:  # what cannot be packed is told before anything is read
         check_settings(config.train)
         with torch.device("meta"):
-            outline(config)
+            build_small(config)
     begin = start(config, load_codec, out)
     training, validation, held_out, trained = records(task, config)
     codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokenizer=config.data.target_tokenizer)
@@ -112,7 +112,7 @@ def records(task: Writes, config: TextConfig) -> Tables:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
     found = tables(config.data, read, "source", texts)
     if found is None:
-        found = Tables(*task.draw(config.data.samples, seed=0))  # every run of a task learns from the same samples
+        found = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
     return found.prepared(task.prepare)
 
 
@@ -125,7 +125,7 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest)
 
 
-def outline(config: TextConfig) -> Seq2Seq:
+def build_small(config: TextConfig) -> Seq2Seq:
     """The model of a config for small vocabularies, to see whether it can be built."""
     made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint_vocab)
     if config.train.packing_length:
@@ -146,12 +146,12 @@ def load_codec(directory: Traversable) -> TextCodec:
 def build_predictor(
     task: BoundTask, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head
 ) -> "SequencePredictor":
-    """Predictor of a model."""
+    """The model, ready to be asked."""
     from regard.inference.sequence_predictor import SequencePredictor
 
     return SequencePredictor(task, config, codec, model, head)
 
 
-def more(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
-    """What is measured of a model beside what it writes: nothing."""
+def measure_model(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
+    """No metrics beside those of the outputs."""
     return {}

@@ -1,8 +1,8 @@
-"""Families: tasks of one shape, one file each.
+"""Protocols of tasks and of families, which are tasks with one kind of model.
 
-A family's file says how a config becomes an experiment (`experiment`) and a network (`build`), or one to see whether it can
-be built (`outline`), how a table is read (`read`) and what was saved is read again (`codec`), and how a model is `opened`.
-A task belongs to the family that the class of its config names.
+A family builds the experiment of a config (`experiment`), its model (`build`), the model for a small vocabulary that
+validates a config (`build_small`) and a predictor (`build_predictor`); it reads tables (`read`) and codecs (`load_codec`).
+The class of a task's config names its family.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """Everything that a task can be told; each family has its own data and model, and each task its own defaults."""
+    """Settings of a task; each family has its own data and model, and each task its own defaults."""
 
     FAMILY: ClassVar[str]
     """The module of the family."""
     WRITES: ClassVar[bool] = True
-    """Whether its models write text, so that how they are taught to and how an output is looked for can be told."""
+    """True where the models write text, and have settings for search and for sequence training."""
 
     data: Any = None
     model: Any = None
@@ -42,18 +42,18 @@ class TaskConfig:
 
 @runtime_checkable
 class Task(Protocol):
-    """The face of a task's module."""
+    """Protocol of the module of a task."""
 
     Config: type[TaskConfig]
 
     def prepare(self, record: Any) -> Any: ...
 
-    def draw(self, samples: int, seed: int) -> tuple[list[Any], list[Any]]: ...
+    def synthesise(self, samples: int, seed: int) -> tuple[list[Any], list[Any]]: ...
 
 
 @runtime_checkable
 class Writes(Task, Protocol):
-    """The face of a task whose models write text: what that means to a person, and how good it is."""
+    """Protocol of a task whose models write text: postprocessing and metrics of an output."""
 
     def finish(self, text: str) -> str: ...
 
@@ -62,13 +62,13 @@ class Writes(Task, Protocol):
 
 @runtime_checkable
 class Family(Protocol):
-    """The face of a family's module."""
+    """Protocol of the module of a family."""
 
     def experiment(self, name: str, task: Task, config: Any, out: Path | None = None) -> tuple[Experiment, Report]: ...
 
     def build(self, config: Any, codec: Any) -> nn.Module: ...
 
-    def outline(self, config: Any) -> nn.Module: ...
+    def build_small(self, config: Any) -> nn.Module: ...
 
     def read(self, data: Any, path: str) -> list[Any]: ...
 
@@ -79,9 +79,9 @@ class Family(Protocol):
 
 @runtime_checkable
 class Writing(Family, Protocol):
-    """The face of a family whose models write text, and of which more may be measured than that."""
+    """Protocol of a family whose models write text, and may have metrics of their own."""
 
-    def more(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
 
 
 def family(config: TaskConfig | type[TaskConfig]) -> Family:
@@ -116,7 +116,7 @@ class BoundTask:
         metrics: Metrics = self.module.measure(outputs, references, sources, config)
         return metrics
 
-    def measure_examples(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
         """Metrics of a model beside those of its answers."""
-        metrics: Mapping[str, Measurement] = self.family.more(predictor, examples)
+        metrics: Mapping[str, Measurement] = self.family.measure_model(predictor, examples)
         return metrics

@@ -1,4 +1,4 @@
-"""Retrieving: pictures and texts that find each other."""
+"""Cross-modal retrieval: pictures from texts, and texts from pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,13 +45,13 @@ from regard.tasks.retrieve.reranker import Reranking
 from regard.training.experiment import Experiment
 
 SHOWN = 32
-"""How many pictures and texts of its own a training leaves to begin with."""
+"""Synthetic pairs that a run directory keeps as samples."""
 Numbers = Int[Tensor, " pairs"]
 
 
 @dataclass(frozen=True)
 class RetrieveConfig(TaskConfig):
-    """Everything that a task can be told whose pictures and texts find each other."""
+    """Settings of retrieval tasks."""
 
     FAMILY: ClassVar[str] = "regard.tasks.retrieve.experiment"
     WRITES: ClassVar[bool] = False
@@ -62,87 +62,90 @@ class RetrieveConfig(TaskConfig):
 
 
 def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None = None) -> tuple[Experiment, Report]:
-    """All that the training loop needs to know, and what became of the records."""
-    from regard.inference.init_from import start  # it opens runs, and their tasks
+    """The experiment for the training loop, and the report on the encoded records."""
+    from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
     begin, named = start(config, load_codec, out), tables(config.data, read, "picture", pictures)
-    drawn = (None, None) if named else drawings(task, config.data)
-    first, second = ([each.record for each in part or ()] for part in drawn)
+    synthetic = (None, None) if named else synthesise_samples(task, config.data)
+    first, second = ([each.record for each in part or ()] for part in synthetic)
     found = (named or Tables(first, second)).prepared(task.prepare)
     first, second = found.train, found.valid
     if named:
         present([*first, *second])
     codec = begin.codec if begin else PairCodec.fit(first, config.data, config.model.stride)
-    training = codec.encode_all(first, drawn=drawn[0])
-    valid = codec.encode_all(second, "truncate", drawn[1])  # every record is judged
-    known = Known.of(pairs(training.examples))
-    cost = partial(costs, known, config.dropout.words)
-    beside = samples(drawn[1] or ())
+    training = codec.encode_all(first, renderers=synthetic[0])
+    valid = codec.encode_all(second, "truncate", synthetic[1])  # every record is evaluated
+    positives = PositivePairs.of(pairs(training.examples))
+    cost = partial(compute_loss, positives, config.dropout.words)
+    files = write_samples(synthetic[1] or ())
     report = training.report._replace(held_out=found.held_out)
-    return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, beside)
+    return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, files)
 
 
-def drawings(task: Task, data: RetrieveData) -> tuple[list[Drawing], list[Drawing]]:
-    """What a task draws itself, in the language that is asked for."""
-    size, both = min(data.height, data.width), cast(tuple[list[Captioned], ...], task.draw(data.samples, seed=0))
-    training, valid = ([Drawing(each, size, data.language) for each in part] for part in both)
+def synthesise_samples(task: Task, data: RetrieveData) -> tuple[list[Drawing], list[Drawing]]:
+    """Synthetic pairs of the task, in the language of the data settings."""
+    size, parts = min(data.height, data.width), cast(tuple[list[Captioned], ...], task.synthesise(data.samples, seed=0))
+    training, valid = ([Drawing(each, size, data.language) for each in part] for part in parts)
     return training, valid
 
 
 @dataclass(frozen=True)
-class Known:
-    """All pairs that belong together, each as one number: its picture's times how many texts there are, and its text's."""
+class PositivePairs:
+    """All positive pairs, each as one number: picture * texts + text."""
 
     numbers: Numbers
     texts: int
 
     @classmethod
-    def of(cls, both: Sequence[tuple[int, int]]) -> "Known":
-        """Of pairs of numbers."""
+    def of(cls, both: Sequence[tuple[int, int]]) -> "PositivePairs":
+        """Positive pairs from pairs of numbers."""
         texts = 1 + max((text for _, text in both), default=0)
         numbers = sorted({picture * texts + text for picture, text in both})
         return cls(torch.tensor(numbers, dtype=torch.long), texts)
 
-    def same(self, given: Int[Tensor, "batch 2"]) -> Bool[Tensor, "batch batch"]:
-        """Whether picture i belongs to text j."""
-        asked = given[:, :1] * self.texts + given[:, 1]
-        return torch.isin(asked, self.numbers.to(asked.device))
+    def match(self, labels: Int[Tensor, "batch 2"]) -> Bool[Tensor, "batch batch"]:
+        """True where picture i and text j are a positive pair."""
+        numbers = labels[:, :1] * self.texts + labels[:, 1]
+        return torch.isin(numbers, self.numbers.to(numbers.device))
 
 
-def costs(known: Known, left_out: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
-    """What a batch costs: each picture and its text should be nearest, and should fit best when looked at together."""
-    assert isinstance(batch, ImageBatch), "pairs are learned in batches of pictures"
-    assert isinstance(model, Matching), "pairs are learned by two towers"
+def compute_loss(
+    positives: PositivePairs, token_dropout: float, model: nn.Module, batch: AnyBatch, progress: Progress
+) -> Loss:
+    """Contrastive loss of a batch and, with a re-ranker, its loss."""
+    assert isinstance(batch, ImageBatch), "pairs come in batches of pictures"
+    assert isinstance(model, Matching), "pairs need a dual encoder"
     if batch.target is None or batch.labels is None:
         raise ValueError("a batch needs texts to learn from, and this one has only pictures")
-    pictures, texts = model.see(batch.source), model.read(thinned(batch.target, left_out if model.training else 0.0))
-    logits, same = model.compare(pictures.vectors, texts.vectors), known.same(batch.labels.data)
-    found = contrastive(logits, same)
+    target = drop_tokens(batch.target, token_dropout if model.training else 0.0)
+    pictures, texts = model.see(batch.source), model.read(target)
+    logits, match = model.compare(pictures.vectors, texts.vectors), positives.match(batch.labels.data)
+    loss = contrastive(logits, match)
     if model.reranking is None:
-        return found
-    closer = reranking(model.reranking, apart(pictures.encoded), apart(texts.encoded), logits, same, model.share)
-    parts = {**found.parts, "closer_nll": closer.parts["nll"], "closer_right": closer.parts["right"]}
-    return Loss(found.total + closer.total, found.tokens, parts)
+        return loss
+    reranked = reranking(model.reranking, detach(pictures.encoded), detach(texts.encoded), logits, match, model.share)
+    parts = {**loss.parts, "closer_nll": reranked.parts["nll"], "closer_right": reranked.parts["right"]}
+    return Loss(loss.total + reranked.total, loss.tokens, parts)
 
 
-def apart(encoded: Encoded) -> Encoded:
-    """What an encoder found, from which nothing is learned back: the closer look would pull the towers its own way."""
+def detach(encoded: Encoded) -> Encoded:
+    """Encoder output without gradient: the re-ranker does not train the dual encoder."""
     return Encoded(encoded.data.detach(), encoded.keep, grid=encoded.grid)
 
 
-def thinned(texts: Padded, share: float) -> Padded:
-    """Texts without a share of their tokens, drawn at random; the rest moves together, and the end of each stays."""
+def drop_tokens(texts: Padded, share: float) -> Padded:
+    """Token dropout: remove a random share of the tokens of each text, except the last."""
     if not share:
         return texts
     last = torch.arange(texts.keep.shape[1], device=texts.keep.device) == texts.keep.sum(1, keepdim=True) - 1
-    drawn = torch.rand(texts.keep.shape, device=texts.keep.device) >= share
-    keep = texts.keep & (drawn | last)
+    synthetic = torch.rand(texts.keep.shape, device=texts.keep.device) >= share
+    keep = texts.keep & (synthetic | last)
     order = (~keep).int().argsort(dim=1, stable=True)
     return Padded(texts.data.gather(1, order), keep.gather(1, order))
 
 
-def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
-    """Pictures that the training does not see, and the table that says which text belongs to each."""
+def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
+    """Files of a few validation pictures, and the table of their texts."""
     few = pictures[:SHOWN]
     files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
     lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
@@ -151,18 +154,18 @@ def samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
 
 def build(config: RetrieveConfig, codec: PairCodec) -> Matching:
     """The model that a config describes, for the vocabulary of a codec."""
-    return network(config, codec.target.size, (codec.mean, codec.deviation))
+    return build_network(config, codec.target.size, (codec.mean, codec.deviation))
 
 
-def network(config: RetrieveConfig, vocabulary: int, standard: ChannelStatistics) -> Matching:
-    """The model that a config describes: two towers and, unless there are to be none, layers that look at both."""
+def build_network(config: RetrieveConfig, vocabulary: int, standard: ChannelStatistics) -> Matching:
+    """The model that a config describes: a dual encoder and, with reranking_layers, a cross-attention re-ranker."""
     model, dropout = config.model, config.dropout
-    pictures, texts = build_standardising_encoder(model, dropout, standard), reader(config, vocabulary)
+    pictures, texts = build_standardising_encoder(model, dropout, standard), build_text_encoder(config, vocabulary)
     part = model.attention
     make: AttentionFactory = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
-    closer = None
+    reranker = None
     if model.reranking_layers:
-        closer = Reranking(
+        reranker = Reranking(
             pictures.size,
             texts.size,
             model.hidden_size,
@@ -171,32 +174,32 @@ def network(config: RetrieveConfig, vocabulary: int, standard: ChannelStatistics
             attention=make,
             dropout=dropout.residual,
         )
-    return Matching(pictures, texts, model.projection_size, attention=make, dropout=dropout.residual, reranking=closer)
+    return Matching(pictures, texts, model.projection_size, attention=make, dropout=dropout.residual, reranking=reranker)
 
 
-def reader(config: RetrieveConfig, vocabulary: int) -> Recurrent | Convolution | Transformer:
-    """The encoder of texts: as wide as the map of a picture, and told what patches are told."""
+def build_text_encoder(config: RetrieveConfig, vocabulary: int) -> Recurrent | Convolution | Transformer:
+    """The text encoder, with the sizes and options of the picture encoder."""
     model = config.model
-    told = {name: getattr(model, name) for name in ("heads", "feedforward_size", "norm", "activation", "self_attention")}
-    network = Model(
+    options = {name: getattr(model, name) for name in ("heads", "feedforward_size", "norm", "activation", "self_attention")}
+    build_network = Model(
         encoder=model.text_encoder,
         hidden_size=model.hidden_size,
         layers=model.text_layers,
         positions=model.positions,
-        **told,
+        **options,
     )
-    encoder = build_encoder(network, config.dropout, vocabulary, config.data.max_target_length)
+    encoder = build_encoder(build_network, config.dropout, vocabulary, config.data.max_target_length)
     if model.text_encoder == "transformer":
         initialise(encoder)
     return encoder
 
 
-def outline(config: RetrieveConfig) -> Matching:
-    """The model of a config for a small vocabulary, to see whether it can be built; and whether its data can be read."""
+def build_small(config: RetrieveConfig) -> Matching:
+    """The model of a config for a small vocabulary: validates the settings of model and data."""
     checked(config)
     if config.model.attention.name == "none":
-        raise ConfigError("retrieve needs an attention, by which each tower reads, got model.attention=none; name one")
-    return network(config, 8, plain(config))
+        raise ConfigError("retrieve needs an attention, which pools each encoder, got model.attention=none; name one")
+    return build_network(config, 8, plain(config))
 
 
 def read(data: RetrieveData, path: str) -> list[Record]:
@@ -205,10 +208,10 @@ def read(data: RetrieveData, path: str) -> list[Record]:
 
 
 def load_codec(directory: Traversable) -> PairCodec:
-    """What a run has beside its weights."""
+    """The codec of a run directory."""
     return cast(PairCodec, PairCodec.load(directory))  # a codec loads its own kind
 
 
 def build_predictor(task: BoundTask, config: RetrieveConfig, codec: PairCodec, model: Matching, head: Head) -> Retriever:
-    """Predictor of a model."""
+    """The predictor of a model."""
     return Retriever(task, config, codec, model)

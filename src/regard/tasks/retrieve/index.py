@@ -1,4 +1,4 @@
-"""An index: the vectors of many pictures or texts in one file, and a search among them."""
+"""Vector index: embeddings of pictures or texts in one file, with nearest-neighbour search."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ KINDS: tuple[Kind, Kind] = ("pictures", "texts")
 
 
 class Hits(NamedTuple):
-    """The nearest of each question, the nearest first: their rows, and how near they are, from -1 to 1."""
+    """Nearest neighbours of each query in order: their rows, and their cosine similarities."""
 
     rows: Int[Tensor, "questions hits"]
     scores: Float[Tensor, "questions hits"]
 
 
 class Index:
-    """Vectors of length 1, each with the name of what it stands for: the path of a picture, or a text itself.
+    """Unit vectors, each with the name of its entry: the path of a picture, or a text.
 
     `model` is the fingerprint of the model that made it. Paths count from `folder`; in a file from that of the file, so that
     an index and its pictures may be moved together.
@@ -47,7 +47,7 @@ class Index:
                 f"an index needs one name for each vector, (entries, space), got shape {tuple(vectors.shape)} "
                 f"and {len(names)} names"
             )
-        if fault := pointless(vectors):
+        if fault := describe_degenerate(vectors):
             raise DataError(f"an index needs vectors of finite numbers that are not all 0, and {fault}")
         self.vectors = F.normalize(vectors.detach().float(), dim=-1)
         self.names, self.of, self.model, self.folder = list(names), of, model, folder
@@ -56,27 +56,27 @@ class Index:
         return len(self.names)
 
     def search(self, questions: Float[Tensor, "questions space"], most: int = 10) -> Hits:
-        """The nearest entries of each question by cosine; of those that are equally near the one that stands first."""
+        """Nearest entries of each query by cosine similarity; ties in the order of the index."""
         if most < 1:
             raise ValueError(f"a search gives 1 hit or more, got {most}")
         if questions.ndim != 2 or questions.shape[-1] != self.vectors.shape[-1]:
             raise ValueError(
                 f"this index holds vectors of {self.vectors.shape[-1]} numbers, got questions of shape "
-                f"{tuple(questions.shape)}; ask with the model that made it"
+                f"{tuple(questions.shape)}; query with the model that made it"
             )
-        if fault := pointless(questions):
+        if fault := describe_degenerate(questions):
             raise ValueError(f"a search needs questions of finite numbers that are not all 0, and {fault}")
         scores = F.normalize(questions.detach().float(), dim=-1) @ self.vectors.to(questions.device).mT
         order = scores.sort(dim=-1, descending=True, stable=True)
         return Hits(order.indices[:, :most], order.values[:, :most])
 
-    def found(self, hits: Hits) -> list[list[tuple[str, float]]]:
-        """Names and scores in place of rows."""
+    def name_hits(self, hits: Hits) -> list[list[tuple[str, float]]]:
+        """Names and scores of hits."""
         pairs = zip(hits.rows.tolist(), hits.scores.tolist(), strict=True)
         return [[(self.names[row], score) for row, score in zip(rows, scores, strict=True)] for rows, scores in pairs]
 
     def place(self, row: int) -> str:
-        """An entry as somebody who asks finds it: a text, or the path of a picture from where one is."""
+        """Name of an entry for display: a text, or the path of a picture from the working directory."""
         return self.names[row] if self.of == "texts" else str(self.folder / self.names[row])
 
     def save(self, path: Path) -> None:
@@ -87,13 +87,15 @@ class Index:
 
         if Path(path).is_dir():
             raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
-        names = self.names if self.of == "texts" else [self._seen_from(Path(path).parent, each) for each in self.names]
-        told = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
+        names = self.names if self.of == "texts" else [self._relative(Path(path).parent, each) for each in self.names]
+        metadata = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
         text = json.dumps(names, ensure_ascii=False)
-        told |= {"names": text.encode("utf-8", "backslashreplace").decode()}  # \udcff is JSON for a byte that is no UTF-8
-        io.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, told))
+        metadata |= {
+            "names": text.encode("utf-8", "backslashreplace").decode()
+        }  # \udcff is JSON for a byte that is no UTF-8
+        io.write(Path(path), save({"vectors": self.vectors.cpu().contiguous()}, metadata))
 
-    def _seen_from(self, folder: Path, name: str) -> str:
+    def _relative(self, folder: Path, name: str) -> str:
         return name if os.path.isabs(name) else os.path.relpath(self.folder / name, folder)
 
     @classmethod
@@ -102,11 +104,11 @@ class Index:
         from regard.boundary import boundary
 
         with boundary(path):
-            return opened(Path(path))
+            return read_index(Path(path))
 
 
 def fingerprint(model: nn.Module) -> str:
-    """What tells a model from every other: the SHA-256 of its tensors and their names."""
+    """SHA-256 of the tensors of a model and their names."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -114,8 +116,8 @@ def fingerprint(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def pointless(vectors: Float[Tensor, "rows space"]) -> str:
-    """What keeps vectors from pointing anywhere, of the first that does not; empty where all do."""
+def describe_degenerate(vectors: Float[Tensor, "rows space"]) -> str:
+    """Reason why the first degenerate vector has no direction; empty where there is none."""
     numbers = vectors.detach().float()  # what is kept of them
     for fault, rows in (("has numbers that are not finite", ~numbers.isfinite().all(-1)), ("is 0", ~numbers.any(-1))):
         if bool(rows.any()):
@@ -123,8 +125,8 @@ def pointless(vectors: Float[Tensor, "rows space"]) -> str:
     return ""
 
 
-def opened(path: Path) -> Index:
-    """The index in a file; one that is none is refused."""
+def read_index(path: Path) -> Index:
+    """Read and validate the index in a file."""
     from safetensors import SafetensorError, safe_open
 
     from regard.data.lines import unreadable
@@ -137,11 +139,11 @@ def opened(path: Path) -> Index:
         open_regular(path).close()  # the library maps the file, and would wait for a pipe
     try:
         with safe_open(path, framework="pt") as file:
-            told: dict[str, Any] = file.metadata() or {}
-            if told.get("kind") != KIND or told.get("version") != VERSION:
+            metadata: dict[str, Any] = file.metadata() or {}
+            if metadata.get("kind") != KIND or metadata.get("version") != VERSION:
                 raise DamagedError(f"{path} is no index of this version of regard; make it anew")
             vectors: Tensor = file.get_tensor("vectors")
-            names, of, model = json.loads(told["names"]), told["of"], str(told["model"])
+            names, of, model = json.loads(metadata["names"]), metadata["of"], str(metadata["model"])
     except FileNotFoundError as error:
         raise DamagedError(
             f"{unreadable(str(path), error)}; an index is made by regard index RUN --file LIST --out NAME.safetensors"
@@ -152,6 +154,6 @@ def opened(path: Path) -> Index:
         raise DamagedError(f"{path} is damaged: {error}") from error
     if of not in KINDS or not isinstance(names, list) or vectors.ndim != 2 or len(vectors) != len(names):
         raise DamagedError(f"{path} is damaged: its names and vectors do not belong together")
-    if fault := pointless(vectors):
+    if fault := describe_degenerate(vectors):
         raise DamagedError(f"{path} is damaged: {fault}, and points nowhere; make it anew")
     return Index(vectors, [str(name) for name in names], of, model, path.parent)

@@ -1,4 +1,4 @@
-"""How far up a search finds what belongs to its question, both ways, with intervals."""
+"""Retrieval metrics: recall@k and median rank in both directions, with bootstrap intervals."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,8 +9,11 @@ from regard.metrics.retrieval import CUTOFFS, compute_first_rank, compute_recall
 from regard.metrics.text import Measurement, Metrics, Rows
 
 WAYS = {"text": "pictures", "picture": "texts"}
-"""What is looked for, and what is asked with."""
-FIGURES = ("recall", *(f"{way}_{what}" for way in WAYS for what in (*(f"recall{k}" for k in CUTOFFS), "rank")))
+"""Names of the targets of each direction, and of its queries."""
+FIGURES = (
+    "recall",
+    *(f"{target_name}_{what}" for target_name in WAYS for what in (*(f"recall{k}" for k in CUTOFFS), "rank")),
+)
 RESAMPLES, LEVEL = 1000, 95.0
 
 
@@ -19,35 +22,39 @@ def figures(
     to_picture: Float[Tensor, "texts pictures"],
     right: Bool[Tensor, "pictures texts"],
 ) -> Metrics:
-    """The mean of all recalls, then the recall at 1, 5 and 10 and the median rank of each way, from the scores of both."""
-    found: Metrics = {}
-    values, drawn = list[Rows](), list[Rows]()
-    for (way, asked), (scores, good) in zip(WAYS.items(), ((to_text, right), (to_picture, right.mT)), strict=True):
+    """Mean recall, then recall@1, @5, @10 and the median rank of each direction, from the scores of both."""
+    measured: Metrics = {}
+    values, resamples = list[Rows](), list[Rows]()
+    for (target_name, query_name), (scores, good) in zip(
+        WAYS.items(), ((to_text, right), (to_picture, right.mT)), strict=True
+    ):
         counts = count_ties(scores, good)
         table = np.stack([*(100 * compute_recall(*counts, k) for k in CUTOFFS), compute_first_rank(*counts)], axis=1)
-        values.append(_judged(table))
-        drawn.append(_again(table))
+        values.append(_summarise(table))
+        resamples.append(_resample(table))
         for column, k in enumerate(CUTOFFS):
-            said = f"{asked} whose {way} is among the first {k} of {scores.shape[1]}, in per cent"
-            found[f"{way}_recall{k}"] = _measured(values[-1][column], drawn[-1][:, column], said)
-        found[f"{way}_rank"] = _measured(values[-1][-1], drawn[-1][:, -1], f"median rank of a {way} among {scores.shape[1]}")
+            said = f"{query_name} whose {target_name} is among the first {k} of {scores.shape[1]}, in per cent"
+            measured[f"{target_name}_recall{k}"] = _with_interval(values[-1][column], resamples[-1][:, column], said)
+        measured[f"{target_name}_rank"] = _with_interval(
+            values[-1][-1], resamples[-1][:, -1], f"median rank of a {target_name} among {scores.shape[1]}"
+        )
     mean = float(np.mean([each[:-1] for each in values]))
-    spread = np.mean([each[:, :-1].mean(1) for each in drawn], axis=0)
-    return {"recall": _measured(mean, spread, "mean of the recalls at 1, 5 and 10, both ways"), **found}
+    spread = np.mean([each[:, :-1].mean(1) for each in resamples], axis=0)
+    return {"recall": _with_interval(mean, spread, "mean of the recalls at 1, 5 and 10, both ways"), **measured}
 
 
-def _judged(table: Rows) -> Rows:
-    """The recalls, and the median rank, of a table with a row for each question."""
+def _summarise(table: Rows) -> Rows:
+    """Recalls and median rank of a table with a row for each query."""
     return np.append(table[:, :-1].mean(0), np.median(table[:, -1]))
 
 
-def _again(table: Rows) -> Rows:
-    """The same for questions that are drawn again, with replacement, many times over."""
+def _resample(table: Rows) -> Rows:
+    """Bootstrap: the summary of queries resampled with replacement."""
     chance = np.random.default_rng(0)
-    return np.stack([_judged(table[chance.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)])
+    return np.stack([_summarise(table[chance.integers(len(table), size=len(table))]) for _ in range(RESAMPLES)])
 
 
-def _measured(value: float, drawn: NDArray[np.float64], said: str) -> Measurement:
+def _with_interval(value: float, resamples: NDArray[np.float64], said: str) -> Measurement:
     edge = (100 - LEVEL) / 2
-    low, high = np.percentile(drawn, [edge, 100 - edge])
+    low, high = np.percentile(resamples, [edge, 100 - edge])
     return Measurement(float(value), float(low), float(high), said)

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from regard.data import table
 from regard.data.axis import Axis, Text
-from regard.data.image.reading import missing, place, size
+from regard.data.image.axis import image_axis
+from regard.data.image.reading import missing, size
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.data.records import Record
+from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
@@ -27,8 +28,7 @@ from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
 from regard.tasks.retrieve.metrics import FIGURES as FIGURES
 from regard.tasks.retrieve.metrics import figures
 from regard.tasks.retrieve.model import Matching
-from regard.tasks.retrieve.ranking import Pair, arranged, fits, nearest, read, seen
-from regard.viewer.record.image_axis import shown
+from regard.tasks.retrieve.ranking import Pair, encode_pictures, encode_texts, merge_rankings, score_pairs, select_nearest
 from regard.viewer.record.spelling import Words
 
 SAMPLES = "samples/texts.tsv"
@@ -66,15 +66,15 @@ class Retriever(ForwardPredictor):
 
     def indexed(self, records: Sequence[Record], of: Kind) -> Index:
         """An index of pictures, whose paths are the records' sources, or of texts, which are."""
-        names = [record.source if of == "texts" else str(place(record)) for record in records]
+        names = [record.source if of == "texts" else str(locate(record)) for record in records]
         return Index(self.embed(records, of), names, of, fingerprint(self.model))
 
     def embed(self, records: Sequence[Record], of: Kind) -> Float[Tensor, "records space"]:
         """The vectors of pictures or of texts."""
         if of == "texts":
-            return read(self.model, self.codec.tokens([record.source for record in records]))
+            return encode_texts(self.model, self.codec.tokens([record.source for record in records]))
         examples = self.codec.encode_all([record._replace(target=None) for record in records]).examples
-        return seen(self.model, examples, self.batches)
+        return encode_pictures(self.model, examples, self.batches)
 
     def searched(self, of: Kind) -> Index:
         """The index that a question is answered from."""
@@ -144,7 +144,7 @@ class Retriever(ForwardPredictor):
             some = [question for question, points in zip(questions, pointing, strict=True) if points]
             answers = iter(self.found(some, kind, best) if some else ())
             return [next(answers) if points else unscored_error() for points in pointing]
-        asked = Index(vectors, [record.source if kind == "texts" else str(place(record)) for record in records], kind)
+        asked = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
         again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
         rows = index.search(asked.vectors, max(best, again)).rows.tolist()
         entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
@@ -156,11 +156,10 @@ class Retriever(ForwardPredictor):
         hits: list[list[Hit]] = [[] for _ in questions]
         for (number, entry), (pair, score) in zip(ways, weighed, strict=True):
             hits[number].append(Hit(pair, score, names[entry]))
+        finite = [all(math.isfinite(hit.score) for hit in few) for few in hits]
         return [
-            sorted(few, key=lambda hit: -hit.score)[:best]
-            if all(math.isfinite(hit.score) for hit in few)
-            else unscored_error()
-            for few in hits
+            sorted(few, key=lambda hit: -hit.score)[:best] if whole else unscored_error()
+            for few, whole in zip(hits, finite, strict=True)
         ]
 
     def weighed(
@@ -174,7 +173,7 @@ class Retriever(ForwardPredictor):
                 f"{gone[0].source}; put them back, or make the index anew"
             )
         examples, tokens = self.codec.encode_all(records).examples, self.codec.tokens(texts)
-        scores = fits(self.model, examples, tokens, both, self.batches).tolist()
+        scores = score_pairs(self.model, examples, tokens, both, self.batches).tolist()
         pairs = [
             examples[picture]._replace(target=tokens[text], record=records[picture]._replace(target=texts[text]))
             for picture, text in both
@@ -233,7 +232,10 @@ class Retriever(ForwardPredictor):
     def find_unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """The places of the records whose picture or text has a vector of numbers that are not finite."""
         examples = self.codec.encode_all(prepared, "truncate").examples
-        vectors = seen(self.model, examples, self.batches), read(self.model, [example.target or [] for example in examples])
+        vectors = (
+            encode_pictures(self.model, examples, self.batches),
+            encode_texts(self.model, [example.target or [] for example in examples]),
+        )
         finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
         return {place: unscored_error() for place, whole in enumerate(finite) if not whole}
 
@@ -250,19 +252,21 @@ class Retriever(ForwardPredictor):
     def compared(self, pictures: Sequence[Any], texts: Sequence[Any]) -> tuple[Tensor, Tensor]:
         """Scores of all texts for each picture, and of all pictures for each text, as a search arranges them."""
         with torch.no_grad():
-            vectors = seen(self.model, pictures, self.batches), read(self.model, texts)
+            vectors = encode_pictures(self.model, pictures, self.batches), encode_texts(self.model, texts)
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        looked = [nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
+        looked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
         wanted = (looked[0] | looked[1].mT).nonzero()
         closer = logits.clone()
-        closer[tuple(wanted.mT)] = fits(self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches)
-        return arranged(logits, closer, looked[0]), arranged(logits.mT, closer.mT, looked[1])
+        closer[tuple(wanted.mT)] = score_pairs(
+            self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches
+        )
+        return merge_rankings(logits, closer, looked[0]), merge_rankings(logits.mT, closer.mT, looked[1])
 
     def trace_parts(self, example: ImageExample, output: Any) -> ForwardTrace:
         """Each word over the picture, and what the towers looked at."""
-        picture = shown(self.codec.read_image(example), self.codec.stride)
+        picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"text": Words(self.codec).answered(example.target or []), "picture": picture}
         axes[VECTOR] = Text.of([VECTOR])
         ways = {"picture": (VECTOR, "picture"), "text": (VECTOR, "text"), "reranking": ("text", "picture")}
@@ -276,6 +280,6 @@ class Retriever(ForwardPredictor):
 def query_text(source: Input) -> str:
     """Text or path of an input; the path of a record's picture counts from the folder of its table."""
     if isinstance(source, Record):
-        path = place(source)
+        path = locate(source)
         return str(path) if os.path.isfile(path) else source.source
     return text_of(source)

@@ -32,6 +32,6 @@ def prepare(record: Record) -> Record:
     return record
 
 
-def draw(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
+def synthesise(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned]]:
     """The scenes and captions of `caption`, no caption twice: one coloured shape or two, and how they lie."""
     return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)

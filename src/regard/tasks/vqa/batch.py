@@ -1,4 +1,4 @@
-"""Batches whose pictures come with all of their questions, so that a picture is encoded once for all of them."""
+"""Batches of pictures with all of their questions, so that each picture is encoded once."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,22 +12,22 @@ from regard.data.loader import Part
 from regard.data.special_tokens import PAD
 
 MOST = 64
-"""The most questions of a picture in one batch; one with more comes several times."""
+"""Most questions of a picture in one batch; a picture with more is repeated."""
 
 
 class Group(NamedTuple):
-    """Examples that ask about one picture, their numbers among all, and the place of the first of them."""
+    """Examples about one picture, their indices among all, and the location of the first."""
 
-    asked: tuple[ImageExample, ...]
+    examples: tuple[ImageExample, ...]
     numbers: tuple[int, ...]
     where: str | None
 
 
-class Shared:
+class SharedPictureLoader:
     """The batches of a loader of groups, each of whose pictures has several rows of questions and labels.
 
-    What is learned of a picture from one question serves the others, and the encoder of pictures, which is most of the work,
-    runs once. Batches stay a pure function of seed and step.
+    The picture encoder, which is most of the work, runs once for all questions. Batches remain a pure function of
+    seed and step.
     """
 
     def __init__(self, loader: ImageLoader):
@@ -35,23 +35,23 @@ class Shared:
 
     def batch(self, step: int) -> ImageBatch:
         """The batch of one step, counted from 0 over all epochs."""
-        return _asked(self.loader.batch(step))
+        return _ungroup(self.loader.batch(step))
 
     def in_order(self) -> Iterator[Part]:
-        """Every question once, with the indices to put answers back: for evaluation."""
-        for _, found in self.loader.in_order():
-            yield Part([number for group in found.records for number in group.numbers], _asked(found))
+        """Every question once, with its index: for evaluation."""
+        for _, grouped in self.loader.in_order():
+            yield Part([number for group in grouped.records for number in group.numbers], _ungroup(grouped))
 
     def steps_per_epoch(self, epoch: int = 0) -> int:
-        """How many batches one pass has."""
+        """Number of batches of an epoch."""
         return self.loader.steps_per_epoch(epoch)
 
     def close(self) -> None:
-        """End the threads that make batches ahead."""
+        """Stop the prefetching threads."""
         self.loader.close()
 
 
-def grouped(examples: Sequence[ImageExample], first: Sequence[int], most: int = MOST) -> list[ImageExample]:
+def group_by_picture(examples: Sequence[ImageExample], first: Sequence[int], most: int = MOST) -> list[ImageExample]:
     """An example for each picture, with a Group for its record; `first` is, of each, the first that has the same one."""
     groups: dict[int, list[int]] = {}
     for number, same in enumerate(first):
@@ -61,14 +61,14 @@ def grouped(examples: Sequence[ImageExample], first: Sequence[int], most: int = 
 
 
 def _group(examples: Sequence[ImageExample], numbers: tuple[int, ...]) -> ImageExample:
-    asked = tuple(examples[number] for number in numbers)
-    return ImageExample(asked[0].picture, record=Group(asked, numbers, getattr(asked[0].record, "where", None)))
+    examples = tuple(examples[number] for number in numbers)
+    return ImageExample(examples[0].picture, record=Group(examples, numbers, getattr(examples[0].record, "where", None)))
 
 
-def _asked(found: ImageBatch) -> ImageBatch:
+def _ungroup(grouped: ImageBatch) -> ImageBatch:
     """A batch of groups as one of questions."""
-    rows = [(row, each) for row, group in enumerate(found.records) for each in group.asked]
-    return found._replace(
+    rows = [(row, each) for row, group in enumerate(grouped.records) for each in group.examples]
+    return grouped._replace(
         records=tuple(each.record for _, each in rows),
         labels=_padded([each.labels for _, each in rows]),
         question=_padded([each.question for _, each in rows]),

@@ -1,4 +1,4 @@
-"""Pictures with questions and answers: how a picture is read, question -> token numbers, and answer <-> number."""
+"""Codec of visual questions: preprocessing of pictures, question -> tokens, and answer <-> number."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -10,29 +10,30 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
-from regard.data import tokenizers
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
-from regard.data.image.reading import place, present
+from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.records import locate
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
-from regard.data.tokenizers import Piece, Tokenizer
-from regard.tasks.vqa.batch import Shared, grouped
+from regard.data.text import tokenizers
+from regard.data.text.tokenizers import Piece, Tokenizer
+from regard.tasks.vqa.batch import SharedPictureLoader, group_by_picture
 from regard.tasks.vqa.config import VqaData
-from regard.tasks.vqa.data import Inquiry, places
+from regard.tasks.vqa.data import PictureQuestion, distinct_pictures, parse_input
 
 FORMAT = 1
 KIND = "pictures with questions"
 KINDS: dict[str, type] = {"answers": list, "lowercase": bool, "max_question_length": int, "over_long": str}
-"""What is saved beside the tokens and how pictures are read, and as what."""
+"""Settings saved beside the tokenizer and the preprocessing of pictures, with their types."""
 
 
 @dataclass(frozen=True)
-class AskedCodec(ImageCodec):
-    """How pictures are read, a tokenizer for questions, and all answers. `max_question_length` counts EOS."""
+class QuestionCodec(ImageCodec):
+    """Preprocessing of pictures, a tokenizer for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
     settings: ClassVar[tuple[str, ...]] = (
@@ -44,7 +45,7 @@ class AskedCodec(ImageCodec):
         "width",
         "channels",
     )
-    """The settings of data that make it."""
+    """The settings of data that the codec depends on."""
 
     question: Tokenizer
     answers: tuple[str, ...]
@@ -53,84 +54,89 @@ class AskedCodec(ImageCodec):
     over_long: OverLong = "drop"
 
     @classmethod
-    def fit(cls, records: Sequence[Inquiry], data: VqaData, stride: int) -> "AskedCodec":
+    def fit(cls, records: Sequence[PictureQuestion], data: VqaData, stride: int) -> "QuestionCodec":
         """Train the tokenizer on the questions of the records; the answers are all of theirs, in alphabetical order."""
         if data.max_question_length < 2:
             raise ValueError("max_question_length needs at least 2: a token and the end")
         answers = sorted({record.target.strip() for record in records if record.target is not None})
         if len(answers) < 2:
-            raise DataError(f"to answer takes 2 different answers or more, got {', '.join(answers) or 'none'}")
+            text = ", ".join(answers) or "none"
+            raise DataError(f"visual question answering needs 2 different answers or more, got {text}")
         texts = [record.question.lower() if data.lowercase else record.question for record in records]
         question = tokenizers.train(data.tokenizer, texts, data.vocab_size, data.min_frequency)
         limits = data.max_question_length, data.over_long
         return cls(question, tuple(answers), data.lowercase, *limits, **usual(data, stride))
 
-    def fitted(self, data: VqaData) -> "AskedCodec":
-        """The same tokens and answers, with the limits of this config."""
+    def adapt(self, data: VqaData) -> "QuestionCodec":
+        """The codec with the same vocabularies and the limits of these settings."""
         return replace(self, max_question_length=data.max_question_length, over_long=data.over_long)
 
     @property
     def max_source_length(self) -> int:
-        """The most tokens of a question, EOS among them."""
+        """Most tokens of a question, EOS included."""
         return self.max_question_length
 
-    def encode(self, record: Inquiry) -> ImageExample:
-        """One record; it is never dropped, and a question that is too long is cut."""
+    def encode(self, record: PictureQuestion) -> ImageExample:
+        """Encode one record; a question that is too long is truncated."""
         example: ImageExample = self.encode_all([record], over_long="truncate").examples[0]
         return example
 
     def encode_all(
         self,
-        records: Iterable[Inquiry],
-        drawn: Sequence[Callable[[], Tensor]] | None = None,
-        over_long: OverLong = "truncate",
+        records: Iterable[PictureQuestion],
+        over_long: OverLong | None = None,
+        renderers: Sequence[Callable[[], Tensor]] | None = None,
     ) -> Corpus:
-        """Many records, whose pictures are files, and all of them there, unless they are `drawn`."""
+        """Encode records whose pictures are existing files or, with `renderers`, are rendered on access."""
         records = list(records)
-        if drawn is None:
-            present(places(records))
+        if renderers is None:
+            present(distinct_pictures(records))
         pictures: Sequence[Path | Callable[[], Tensor]] = (
-            [place(each.picture) for each in records] if drawn is None else drawn
+            [locate(each.picture) for each in records] if renderers is None else renderers
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
-        self._known(records, numbers)
+        self._check_answers(records, numbers)
         examples: list[ImageExample] = []
         cut = 0
         for record, picture, tokens in zip(records, pictures, self._tokens(records), strict=True):
             long = len(tokens) >= self.max_question_length
-            if long and over_long == "drop":
+            if long and (over_long or self.over_long) == "drop":
                 continue
             cut += long
-            held = None if record.target is None else [numbers[record.target.strip()]]
-            asked = [*tokens[: self.max_question_length - 1], EOS]
-            examples.append(ImageExample(picture, record=record, labels=held, question=asked))
+            labels = None if record.target is None else [numbers[record.target.strip()]]
+            question = [*tokens[: self.max_question_length - 1], EOS]
+            examples.append(ImageExample(picture, record=record, labels=labels, question=question))
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut, 0, dropped, unknown(examples)))
 
-    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> Shared:  # type: ignore[override]
-        """Batches to train with: pictures that change at random, each with all of its questions."""
-        ones = self.cache_images(grouped(cache.examples, cache.first))
-        return Shared(super().train_loader(ones, budget, seed, change))
+    def train_loader(self, cache: ImageCache, budget: int, seed: int, change: Change | None) -> SharedPictureLoader:  # type: ignore[override]
+        """Training batches: augmented pictures, each with all of its questions."""
+        ones = self.cache_images(group_by_picture(cache.examples, cache.first))
+        return SharedPictureLoader(super().train_loader(ones, budget, seed, change))
 
-    def loader(self, examples: Sequence[ImageExample], budget: int) -> Shared:  # type: ignore[override]
-        """Batches to evaluate with: pictures of at most so many pixels, each with all of its questions."""
-        return Shared(super().loader(grouped(examples, shared(examples)), budget))
+    def loader(self, examples: Sequence[ImageExample], budget: int) -> SharedPictureLoader:  # type: ignore[override]
+        """Evaluation batches of at most `budget` pixels: pictures, each with all of its questions."""
+        return SharedPictureLoader(super().loader(group_by_picture(examples, shared(examples)), budget))
 
     def words(self, example: ImageExample) -> list[Piece]:
-        """What each token of a question covers of its text; the end covers nothing, and shows its name."""
+        """The piece of text of each token of a question; EOS covers none, and has its name."""
         text = self.prepare(example.record.question)
         return [*self.question.pieces(text)[: self.max_question_length - 1], Piece(NAMES[EOS], len(text), len(text))]
 
-    def knows(self, record: Any) -> bool:
-        """Whether there is a picture, and any token of the question is one that the model has seen."""
-        return super().knows(record.picture) and any(token != UNK for token in self._tokens([record])[0])
+    def read(self, text: str, number: int = 1) -> PictureQuestion:
+        """Question of an input, PATH TAB QUESTION."""
+        return parse_input(text, number)
 
-    def reads(self, record: Any) -> bool:
-        """The same, of a question that is not longer than what the model reads."""
-        return self.knows(record) and bool(self.short([record]))
+    def is_known(self, record: Any) -> bool:
+        """True where the picture exists, and a token of the question is in the vocabulary."""
+        return super().is_known(record.picture) and any(token != UNK for token in self._tokens([record])[0])
 
-    def short(self, records: Sequence[Any]) -> list[int]:
-        """The places of the records whose question is not longer than what the model reads."""
+    def fits(self, record: Any) -> bool:
+        """True if a record is known and its question is not cut."""
+        return self.is_known(record) and bool(self.select_fitting([record]))
+
+    def select_fitting(self, records: Sequence[Any]) -> list[int]:
+        """Indices of the records whose question fits the model."""
         return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
 
     def prepare(self, text: str) -> str:
@@ -146,7 +152,7 @@ class AskedCodec(ImageCodec):
         return [path, *self.question.save(directory, "source")]
 
     @classmethod
-    def load(cls, directory: Traversable) -> "AskedCodec":
+    def load(cls, directory: Traversable) -> "QuestionCodec":
         """Read what `save` wrote."""
         path = directory / SETTINGS
         try:
@@ -155,22 +161,22 @@ class AskedCodec(ImageCodec):
             raise ValueError(f"{path} needs to be the settings of a codec of {KIND}, format {FORMAT}: {error}") from error
         return cls(tokenizers.load(directory, "source"), **values)
 
-    def _tokens(self, records: Sequence[Inquiry]) -> list[list[int]]:
+    def _tokens(self, records: Sequence[PictureQuestion]) -> list[list[int]]:
         return self.question.encode_all([self.prepare(each.question) for each in records])
 
-    def _known(self, records: Sequence[Inquiry], numbers: dict[str, int]) -> None:
-        strange = [
+    def _check_answers(self, records: Sequence[PictureQuestion], numbers: dict[str, int]) -> None:
+        unseen = [
             f"{each.where} {quoted(each.target)}"
             for each in records
             if each.target is not None and each.target.strip() not in numbers
         ]
-        refuse_unknown_labels(strange, "answers", self.answers)
+        refuse_unknown_labels(unseen, "answers", self.answers)
 
 
 def unknown(examples: Sequence[ImageExample]) -> float:
-    """The share of UNK among the tokens of questions, EOS aside."""
-    asked = [example.question or [EOS] for example in examples]
-    return sum(each.count(UNK) for each in asked) / max(1, sum(len(each) - 1 for each in asked))
+    """Share of UNK among the tokens of questions, without EOS."""
+    questions = [example.question or [EOS] for example in examples]
+    return sum(each.count(UNK) for each in questions) / max(1, sum(len(each) - 1 for each in questions))
 
 
 def _checked(settings: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Questions about pictures, as a table has them."""
+"""Tables of questions about pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from regard.tasks.vqa.config import VqaData
 
 
 @dataclass(frozen=True)
-class Inquiry:
-    """A picture, with the right answer for a target where it is known, and what is asked of it."""
+class PictureQuestion:
+    """A question about a picture, with its answer as the target of the picture where it is known."""
 
     picture: Record
     question: str
 
     @property
     def source(self) -> str:
-        """What it is called: the picture and the question."""
+        """The path of the picture and the question."""
         return f"{self.picture.source} {self.question}"
 
     @property
@@ -31,39 +31,39 @@ class Inquiry:
 
     @property
     def where(self) -> str:
-        """Its place in its file."""
+        """Location in its file."""
         return self.picture.where
 
 
-def read(data: VqaData, path: str) -> list[Inquiry]:
-    """The questions of a table: it is read once for the questions, and once for the answers."""
-    _readable(data, path)
-    asked = table.read(path, data.image, data.question, names=("picture", "question"), bounds=bounds(data))
-    answered = table.read(path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data))
-    return [Inquiry(right, one.target or "") for one, right in zip(asked, answered, strict=True)]
+def read(data: VqaData, path: str) -> list[PictureQuestion]:
+    """The questions of a table, which is read once for the questions and once for the answers."""
+    _check_table(data, path)
+    questions = table.read(path, data.image, data.question, names=("picture", "question"), bounds=bounds(data))
+    answers = table.read(path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data))
+    return [PictureQuestion(answer, question.target or "") for question, answer in zip(questions, answers, strict=True)]
 
 
-def typed(text: str, number: int = 1) -> Inquiry:
-    """An input, PATH TAB QUESTION."""
+def parse_input(text: str, number: int = 1) -> PictureQuestion:
+    """Parse an input, PATH TAB QUESTION."""
     path, _, question = text.partition("\t")
     if not path.strip() or not question.strip():
         raise DataError(
-            f"input:{number} needs a picture and what is asked of it, PATH TAB QUESTION, got {quoted(text)}; predict "
-            "and view have --question for one that all are asked"
+            f"input:{number} needs a picture and a question, PATH TAB QUESTION, got {quoted(text)}; predict "
+            "and view have --question for one question about all pictures"
         )
-    return Inquiry(Record(path, None, f"input:{number}"), question)
+    return PictureQuestion(Record(path, None, f"input:{number}"), question)
 
 
-def places(inquiries: Sequence[Inquiry]) -> list[Record]:
-    """The pictures that are asked about, each once and at its first place."""
-    found: dict[tuple[str, str], Record] = {}
-    for each in inquiries:
-        found.setdefault((each.where.rpartition(":")[0], each.picture.source), each.picture)
-    return list(found.values())
+def distinct_pictures(questions: Sequence[PictureQuestion]) -> list[Record]:
+    """The pictures of questions, each once, in order of first use."""
+    records: dict[tuple[str, str], Record] = {}
+    for each in questions:
+        records.setdefault((each.where.rpartition(":")[0], each.picture.source), each.picture)
+    return list(records.values())
 
 
-def _readable(data: VqaData, path: str) -> None:
-    """Raise for what cannot be read as a table of three columns."""
+def _check_table(data: VqaData, path: str) -> None:
+    """Raise where a path cannot be a table of three columns."""
     pipe = next((file for file in table.files(path) if is_pipe(file)), None)
     if table.BETWEEN in path or path == "-" or pipe is not None:
         once = "standard input is read once" if path == "-" else f"{pipe} is a pipe, which is read once"

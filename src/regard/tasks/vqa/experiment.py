@@ -1,4 +1,4 @@
-"""Asking: a picture and a question in, the answer out."""
+"""Visual question answering: a picture and a question in, the answer out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data.codec import Report
 from regard.data.image.reading import present
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.data.image.types import ImageBatch
 from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
@@ -30,49 +30,49 @@ from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
 from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
-from regard.tasks.vqa import data as inquiry
-from regard.tasks.vqa.codec import AskedCodec
+from regard.tasks.vqa import data as question_tables
+from regard.tasks.vqa.codec import QuestionCodec
 from regard.tasks.vqa.config import VqaData, VqaModel
-from regard.tasks.vqa.data import Inquiry, places
+from regard.tasks.vqa.data import PictureQuestion, distinct_pictures
 from regard.tasks.vqa.model import Stacked
 from regard.tasks.vqa.predictor import LOOKS, Answerer
-from regard.tasks.vqa.synthetic import Drawn
+from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "accuracy")
 SHOWN = 8
-"""How many pictures of its own a training leaves to begin with."""
+"""Synthetic pictures that a run directory keeps as samples."""
 
 
 @dataclass(frozen=True)
-class AskConfig(TaskConfig):
-    """Everything that a task can be told that answers questions about pictures."""
+class VqaConfig(TaskConfig):
+    """Settings of visual question answering."""
 
     FAMILY: ClassVar[str] = "regard.tasks.vqa.experiment"
     WRITES: ClassVar[bool] = False
     SIDE: ClassVar[int] = 64
-    """The most pixels on a side of a picture that is drawn."""
+    """Most pixels on a side of a synthetic picture."""
 
     data: VqaData = field(default_factory=VqaData)
     model: VqaModel = field(default_factory=VqaModel)
     dropout: ImageDropout = field(default_factory=ImageDropout)
 
 
-def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
-    """All that the training loop needs to know, and what became of the records."""
-    from regard.inference.init_from import start  # it opens runs, and their tasks
+def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+    """The experiment for the training loop, and the report on the encoded records."""
+    from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", seen)
-    drawn: Sequence[Sequence[Drawn] | None] = (None, None) if named else draw(task, config)
-    first, second = ([each.record for each in part or ()] for part in drawn)
-    found = (named or Tables(first, second)).prepared(task.prepare)
-    first, second = found.train, found.valid
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", picture_paths)
+    synthetic: Sequence[Sequence[SyntheticQuestion] | None] = (None, None) if named else synthesise_samples(task, config)
+    first, second = ([each.record for each in part or ()] for part in synthetic)
+    both = (named or Tables(first, second)).prepared(task.prepare)
+    first, second = both.train, both.valid
     if named:
-        present(places([*first, *second]))
-    learned = found.known if named else [*first, *second]  # what is drawn has few answers, and all are known
-    codec = begin.codec if begin else AskedCodec.fit(learned, config.data, config.model.stride)
-    training = codec.encode_all(first, drawn[0], config.data.over_long)
-    valid = codec.encode_all(second, drawn[1])  # every record is judged
+        present(distinct_pictures([*first, *second]))
+    known = both.known if named else [*first, *second]  # synthetic data has few answers, all known
+    codec = begin.codec if begin else QuestionCodec.fit(known, config.data, config.model.stride)
+    training = codec.encode_all(first, renderers=synthetic[0])
+    valid = codec.encode_all(second, "truncate", synthetic[1])  # every record is evaluated
     return assemble(
         name,
         config,
@@ -80,57 +80,57 @@ def experiment(name: str, task: Task, config: AskConfig, out: Path | None = None
         codec,
         training.examples,
         valid.examples,
-        training.report._replace(held_out=found.held_out),
-        partial(costs, config.train.label_smoothing),
+        training.report._replace(held_out=both.held_out),
+        partial(compute_loss, config.train.label_smoothing),
         FIGURES if named else (*FIGURES, LOOKS),
-        samples(drawn[1] or ()),
+        write_samples(synthetic[1] or ()),
     )
 
 
-def seen(asked: Sequence[Inquiry]) -> list[str]:
-    """The picture that each question is about."""
-    return pictures([each.picture for each in asked])
+def picture_paths(questions: Sequence[PictureQuestion]) -> list[str]:
+    """Paths of the pictures of questions."""
+    return pictures([each.picture for each in questions])
 
 
-def draw(task: Task, config: AskConfig) -> tuple[list[Drawn], list[Drawn]]:
-    """What a task draws itself, at the size that pictures are read, or smaller."""
+def synthesise_samples(task: Task, config: VqaConfig) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
+    """Synthetic questions of the task, rendered at the size that pictures are read, or smaller."""
     data = config.data
-    parts: Sequence[Sequence[Asked]] = task.draw(data.samples, seed=0)
+    parts: Sequence[Sequence[SceneQuestion]] = task.synthesise(data.samples, seed=0)
     size = min(data.height, data.width, config.SIDE)
-    training, valid = ([Drawn(each, size, data.language) for each in part] for part in parts)
+    training, valid = ([SyntheticQuestion(each, size, data.language) for each in part] for part in parts)
     return training, valid
 
 
-def costs(smoothing: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
-    """What the answers to a batch cost."""
+def compute_loss(smoothing: float, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+    """Cross-entropy of the answers of a batch."""
     assert isinstance(batch, ImageBatch), "pictures come in batches of pictures"
     logits = model(batch.source, batch.question, about=batch.about).logits
     return single_label_loss(logits, labelled(batch).data[:, 0], smoothing)
 
 
-def samples(asked: Sequence[Drawn]) -> Mapping[str, bytes]:
-    """A few pictures that the training does not see, and the table with what is asked of them, and right."""
-    names = list(dict.fromkeys(each.record.where for each in asked))[:SHOWN]
+def write_samples(questions: Sequence[SyntheticQuestion]) -> Mapping[str, bytes]:
+    """Files of a few validation pictures, and the table of their questions and answers."""
+    names = list(dict.fromkeys(each.record.where for each in questions))[:SHOWN]
     numbers = {name: number for number, name in enumerate(names, 1)}
-    few = [each for each in asked if each.record.where in numbers]
+    few = [each for each in questions if each.record.where in numbers]
     files = {f"samples/{numbers[each.record.where]}.png": png(each()) for each in few}
     lines = [f"{numbers[each.where]}.png\t{each.question}\t{each.target}\n" for each in (one.record for one in few)]
     return {**files, "samples/questions.tsv": "".join(lines).encode()} if few else {}
 
 
-def build(config: AskConfig, codec: AskedCodec) -> nn.Module:
+def build(config: VqaConfig, codec: QuestionCodec) -> nn.Module:
     """The model that a config describes, for the questions and answers of a codec."""
-    return network(config, codec.question.size, len(codec.answers), (codec.mean, codec.deviation))
+    return build_network(config, codec.question.size, len(codec.answers), (codec.mean, codec.deviation))
 
 
-def network(config: AskConfig, vocabulary: int, answers: int, standard: ChannelStatistics) -> Stacked:
-    """The model that a config describes, for so many words and answers."""
+def build_network(config: VqaConfig, vocabulary: int, answers: int, standard: ChannelStatistics) -> Stacked:
+    """The model that a config describes, for a vocabulary size and a number of answers."""
     model, dropout = config.model, config.dropout
     part = model.attention
     options: dict[str, Any] = {"heads": part.heads, "size": part.size, "dropout": dropout.attention}
     return Stacked(
         build_standardising_encoder(model, dropout, standard),
-        reader(config, vocabulary),
+        build_question_encoder(config, vocabulary),
         answers,
         model.hidden_size,
         hops=model.hops,
@@ -140,7 +140,7 @@ def network(config: AskConfig, vocabulary: int, answers: int, standard: ChannelS
     )
 
 
-def reader(config: AskConfig, vocabulary: int) -> Recurrent | Transformer:
+def build_question_encoder(config: VqaConfig, vocabulary: int) -> Recurrent | Transformer:
     """The encoder of questions."""
     model, dropout = config.model, config.dropout
     options: dict[str, Any] = {"layers": model.question_layers}
@@ -154,29 +154,29 @@ def reader(config: AskConfig, vocabulary: int) -> Recurrent | Transformer:
         )
     options |= {"heads": model.heads, "self_attention": model.self_attention, "drop_attention": dropout.attention}
     options |= {"inner": model.feedforward_size, "activation": model.activation, "norm": model.norm}
-    made = Transformer(vocabulary, model.hidden_size, positions=positions, **options)
-    initialise(made)
-    return made
+    encoder = Transformer(vocabulary, model.hidden_size, positions=positions, **options)
+    initialise(encoder)
+    return encoder
 
 
-def outline(config: AskConfig) -> nn.Module:
-    """The model of a config for a few words, to see whether it can be built; and whether its data can be read."""
+def build_small(config: VqaConfig) -> nn.Module:
+    """The model of a config for a small vocabulary: validates the settings of model and data."""
     checked(config)
     if config.data.max_question_length < 2:
         raise ConfigError("data.max_question_length needs to be 2 or more, a token and the end, got 1")
-    return network(config, 8, 3, plain(config))
+    return build_network(config, 8, 3, plain(config))
 
 
-def read(data: VqaData, path: str) -> list[Inquiry]:
+def read(data: VqaData, path: str) -> list[PictureQuestion]:
     """The questions of a table."""
-    return inquiry.read(data, path)
+    return question_tables.read(data, path)
 
 
-def load_codec(directory: Traversable) -> AskedCodec:
-    """What a run has beside its weights."""
-    return AskedCodec.load(directory)
+def load_codec(directory: Traversable) -> QuestionCodec:
+    """The codec of a run directory."""
+    return QuestionCodec.load(directory)
 
 
-def build_predictor(task: BoundTask, config: AskConfig, codec: AskedCodec, model: nn.Module, head: Head) -> Answerer:
-    """Predictor of a model."""
+def build_predictor(task: BoundTask, config: VqaConfig, codec: QuestionCodec, model: nn.Module, head: Head) -> Answerer:
+    """The predictor of a model."""
     return Answerer(task, config, codec, model)

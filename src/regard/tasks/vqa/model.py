@@ -1,4 +1,4 @@
-"""Stacked attention: a question looks at a picture several times, and knows more each time."""
+"""Stacked attention network: a question attends to a picture in several hops, each refining its query."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from regard.tree import select
 
 
 class Hop(nn.Module):
-    """One look: at the words, for what to look for, and at the regions, for that.
+    """One hop: attention to the words of the question, then to the regions of the picture.
 
     w = words(u, question),    v = regions(u + w, map),    u' = v + u
     """
@@ -27,8 +27,8 @@ class Hop(nn.Module):
         super().__init__()
         self.words = words(size, size)
         self.regions = require_attention(regions(size, size), "stacked attention")
-        self.fit_words = nn.Identity() if self.words is None else fitted(self.words.size, size)
-        self.fit_regions = fitted(self.regions.size, size)
+        self.fit_words = nn.Identity() if self.words is None else fit_size(self.words.size, size)
+        self.fit_regions = fit_size(self.regions.size, size)
 
     def forward(
         self,
@@ -38,27 +38,29 @@ class Hop(nn.Module):
         about: Int[Tensor, " questions"] | None,
         weights: bool,
     ) -> tuple[Float[Tensor, "questions 1 size"], dict[str, Attended]]:
-        """What is known after the look, and where it went."""
-        looks, wanted = dict[str, Attended](), known
+        """The refined state, and the attention of each kind."""
+        attended, query = dict[str, Attended](), known
         if self.words is not None:
-            looks["words"] = call_attention(self.words, known, self.words.remember(question), weights)
-            wanted = known + self.fit_words(looks["words"].context)
+            attended["words"] = call_attention(self.words, known, self.words.remember(question), weights)
+            query = known + self.fit_words(attended["words"].context)
         memory = self.regions.remember(picture)  # once for all questions about a picture
-        looks["regions"] = call_attention(self.regions, wanted, memory if about is None else select(memory, about), weights)
-        return known + self.fit_regions(looks["regions"].context), looks
+        attended["regions"] = call_attention(
+            self.regions, query, memory if about is None else select(memory, about), weights
+        )
+        return known + self.fit_regions(attended["regions"].context), attended
 
 
 class Stacked(nn.Module):
-    """Ask a picture with a question, and again with what was found, hop after hop.
+    """Attend to a picture with a question, and again with the refined state, hop after hop.
 
         v = tanh(W_v [map; waves(place)] + b),    u_0 = W_u norm(question)
         u_k = attention_k(u_{k-1}, v) + u_{k-1},    logits = MLP([u_K; norm(u_0) ∘ norm(u_K - u_0)])
 
     Yang et al. 2016, https://arxiv.org/abs/1511.02274, where the attention is additive and the logits are linear in u_K. But
-    whether a picture has what a question names is no sum of the two: here a layer of relu comes between, and what was found
-    is also multiplied by what was asked, as in Kim et al. 2016, https://arxiv.org/abs/1606.01455. Before each hop the words
-    of the question are attended to as well, so that hops may look for different words; not so where the attention to words
-    is "none", as in the paper. Regions are told where they stand, for questions about places.
+    whether a picture has what a question names is no sum of the two: here a ReLU layer comes between, and the retrieved
+    context is also multiplied by the question, as in Kim et al. 2016, https://arxiv.org/abs/1606.01455. Before each hop the
+    words of the question are attended to as well, so that hops may attend to different words; not so where the attention to
+    words is "none", as in the paper. Regions have position encodings, for questions about places.
     Weights are called "hops.n.words" and "hops.n.regions": one row each.
     """
 
@@ -98,23 +100,23 @@ class Stacked(nn.Module):
         weights: bool = False,
     ) -> Answer:
         """`about` is the row of the picture that each question is about; None: each has its own."""
-        regions, asked = self.regions(pictures), self.question(questions)
-        words = Encoded(torch.tanh(self.read(asked.data)), asked.keep)
-        first = known = self.ask(find_summary(asked))[:, None]
-        looks = dict[str, Attended]()
+        regions, question = self.regions(pictures), self.question(questions)
+        words = Encoded(torch.tanh(self.read(question.data)), question.keep)
+        first = known = self.ask(find_summary(question))[:, None]
+        attended = dict[str, Attended]()
         for number, hop in enumerate(self.hops):
-            known, seen_now = hop(known, words, regions, about, weights)
-            looks |= {f"hops.{number}.{name}": each for name, each in seen_now.items()}
+            known, of_hop = hop(known, words, regions, about, weights)
+            attended |= {f"hops.{number}.{name}": each for name, each in of_hop.items()}
         both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
-        return Answer(self.output(self.drop(both)), collect_weights(looks) if weights else NO_WEIGHTS)
+        return Answer(self.output(self.drop(both)), collect_weights(attended) if weights else NO_WEIGHTS)
 
     def regions(self, pictures: Images) -> Encoded:
-        """The places of the map, each with where it stands."""
+        """The places of the feature map, with position encodings."""
         encoded = self.picture(pictures)
         where = encode_coordinates(compute_centres(pictures, encoded, self.picture.stride), self.size).to(encoded.data.dtype)
         return Encoded(torch.tanh(self.see(torch.cat((encoded.data, where), dim=-1))), encoded.keep)
 
 
-def fitted(found: int, size: int) -> nn.Module:
-    """What brings a context to the size of what is known."""
-    return nn.Identity() if found == size else nn.Linear(found, size)
+def fit_size(context_size: int, size: int) -> nn.Module:
+    """Projection of a context to the size of the state; the identity where the sizes are equal."""
+    return nn.Identity() if context_size == size else nn.Linear(context_size, size)

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.data.axis import Axis, Text
+from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
@@ -17,9 +18,8 @@ from regard.losses.classification import compute_credit
 from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.tasks.classify.predictor import labelled
-from regard.tasks.vqa.data import Inquiry, typed
-from regard.tasks.vqa.synthetic import Drawn
-from regard.viewer.record.image_axis import shown
+from regard.tasks.vqa.data import PictureQuestion, parse_input
+from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.viewer.trace import Choice
 
 LOOKS = "looks"
@@ -32,12 +32,12 @@ LISTED = 5
 class Answerer(ForwardPredictor):
     """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
 
-    def parse(self, text: str, number: int) -> Inquiry:
+    def parse(self, text: str, number: int) -> PictureQuestion:
         """Record of the path of a picture, a tab, and a question."""
-        found: Inquiry = self.task.prepare(typed(text, number))
+        found: PictureQuestion = self.task.prepare(parse_input(text, number))
         return found
 
-    def strip_target(self, record: Inquiry) -> Inquiry:
+    def strip_target(self, record: PictureQuestion) -> PictureQuestion:
         """Question without its answer."""
         return replace(record, picture=record.picture._replace(target=None))
 
@@ -70,7 +70,7 @@ class Answerer(ForwardPredictor):
 
         A question that is too long to be read is not answered.
         """
-        read = set(self.codec.short([example.record for example in examples]))
+        read = set(self.codec.select_fitting([example.record for example in examples]))
         rows = [
             [*found[:2], found[2] * (index in read), *found[3:]]
             for indices, batch in self.batches(examples)
@@ -89,7 +89,7 @@ class Answerer(ForwardPredictor):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        drawn = [each.picture if isinstance(each.picture, Drawn) else None for each in examples]
+        drawn = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
         output = self.infer(batch, weights=any(drawn))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
@@ -102,7 +102,7 @@ class Answerer(ForwardPredictor):
 
     def trace_parts(self, example: ImageExample, output: Any) -> ForwardTrace:
         """Each look over the words of the question, and over the picture."""
-        picture, words = shown(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
+        picture, words = image_axis(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
         text, end = self.codec.prepare(example.record.question), len(words) - 1
         spans = tuple((piece.start, piece.end) if piece.start < piece.end else None for piece in words)
         chances = output.logits[0].float().log_softmax(-1).cpu()
@@ -128,7 +128,7 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     return found
 
 
-def hit(drawn: Drawn | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+def hit(drawn: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
     """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
     region = None if drawn is None else drawn.region
     if region is None:

@@ -1,40 +1,40 @@
-"""Scenes with a question, as pictures that are drawn when they are asked for."""
+"""Synthetic samples: scenes with a question, rendered on access."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.data.image.synthetic.scene import Scene
 from regard.data.image.synthetic.words import Language
 from regard.data.records import Record
-from regard.tasks.vqa.data import Inquiry
+from regard.tasks.vqa.data import PictureQuestion
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Draws a scene, at so many pixels a side, and knows what is asked of it and where to look for the answer."""
+class SyntheticQuestion:
+    """Renders a scene at `size` pixels a side, with its question, answer and relevant region."""
 
-    asked: Asked
+    sample: SceneQuestion
     size: int = 64
     language: Language = "english"
 
     def __call__(self) -> Float[Tensor, "3 height width"]:
-        return self.asked.picture(self.size)
+        return self.sample.picture(self.size)
 
     @property
     def same(self) -> tuple[Scene, int]:
-        """What is on the picture: several questions may be about one."""
-        return self.asked.scene, self.size
+        """Identity of the picture, which several questions may share."""
+        return self.sample.scene, self.size
 
     @property
-    def record(self) -> Inquiry:
-        """The question, and its answer for a target."""
-        record = self.asked.record(self.language)
-        return Inquiry(Record(record.where, record.target, record.where), record.source)
+    def record(self) -> PictureQuestion:
+        """The question, with its answer as target."""
+        record = self.sample.record(self.language)
+        return PictureQuestion(Record(record.where, record.target, record.where), record.source)
 
     @property
     def region(self) -> Bool[Tensor, "height width"] | None:
-        """The pixels in the boxes of the things that decide; None where it is their absence that does."""
-        return self.asked.scene.region(self.asked.things, self.size, self.size) if self.asked.things else None
+        """Mask of the boxes of the objects that decide the answer; None where their absence decides."""
+        return self.sample.scene.region(self.sample.things, self.size, self.size) if self.sample.things else None

@@ -1,26 +1,26 @@
-"""Vqa: a picture and a question about it in, the answer out."""
+"""VQA: a picture and a question in, the answer out."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from regard.config import ImageDropout, Train
 from regard.data.image.synthetic import questions
-from regard.data.image.synthetic.questions import Asked
+from regard.data.image.synthetic.questions import SceneQuestion
 from regard.tasks.vqa.config import VqaData, VqaModel
-from regard.tasks.vqa.data import Inquiry
-from regard.tasks.vqa.experiment import AskConfig
+from regard.tasks.vqa.data import PictureQuestion
+from regard.tasks.vqa.experiment import VqaConfig
 
 KINDS = ("colour", "shape", "exists", "where")
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
 SIDE = 48
-"""The pixels on a side of a drawn picture."""
+"""Pixels on a side of a synthetic picture."""
 RADII = (40, 48)
-"""The smallest and the largest thing: such as are soon told apart on so small a picture."""
+"""Smallest and largest radius of an object, distinguishable on so small a picture."""
 
 
 @dataclass(frozen=True)
-class Config(AskConfig):
-    """A small residual network, a Transformer that reads the question, and two looks at the map."""
+class Config(VqaConfig):
+    """A small residual network, a Transformer encoder of the question, and two hops of attention to the feature map."""
 
     SIDE: ClassVar[int] = SIDE
 
@@ -34,11 +34,11 @@ class Config(AskConfig):
     )
 
 
-def prepare(record: Inquiry) -> Inquiry:
-    """As it stands."""
+def prepare(record: PictureQuestion) -> PictureQuestion:
+    """The record unchanged."""
     return record
 
 
-def draw(samples: int, seed: int) -> tuple[list[Asked], list[Asked]]:
-    """Up to eight questions about two things; to count them, and how they lie to each other, takes a longer training."""
+def synthesise(samples: int, seed: int) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
+    """Up to eight synthetic questions about scenes of two objects."""
     return questions.draw(samples, seed, each=8, kinds=KINDS, shapes=SHAPES, most=2, radii=RADII)

@@ -32,7 +32,7 @@ def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
     device = next(rec.model.parameters()).device
     target = torch.tensor([encoded.target], device=device)
     with rec, torch.no_grad():
-        step = rec.model(words.codec.alone(encoded).to(device), shifted(target))
+        step = rec.model(words.codec.collate([encoded]).to(device), shifted(target))
     return described(rec, words, encoded, choices(words, encoded.target, step.output[0]))
 
 
@@ -53,8 +53,8 @@ def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]
     found = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)
-        others = [(words.target.shown(place), value) for place, value in pairs if value > IMPOSSIBLE]
-        found.append(Choice(step, words.target.shown(token), float(logs[step, token]), tuple(others)))
+        others = [(words.label(place), value) for place, value in pairs if value > IMPOSSIBLE]
+        found.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
     return found
 
 
@@ -69,7 +69,7 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
     for step, level in enumerate(tree.levels):
         count = len(level.tokens)
         parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
-        tokens.append((*(words.target.shown(token) for token in level.tokens), *[""] * (width - count)))
+        tokens.append((*(words.label(token) for token in level.tokens), *[""] * (width - count)))
     name = next(
         (
             attention_map.name

@@ -61,7 +61,7 @@ class Film:
         from regard.viewer.record.spelling import Words
 
         self.experiment, self.probe, self.path = experiment, probe, path
-        self.words = Words(experiment.codec)  # type: ignore[arg-type]
+        self.words = Words(experiment.codec)
         self.every: int = experiment.config.train.record_every
         self.recorder = record(experiment.model, name=experiment.task)
         self.recorder.frames = [frame for frame in self.before() if frame.step <= step]

@@ -128,5 +128,5 @@ def test_a_picture_is_made_as_large_as_its_processor_makes_it(sides, tmp_path):
     picture = torch.randint(0, 256, (3, *sides)).byte()
     whole = transformers.models.vit.image_processing_pil_vit.ViTImageProcessorPil(size={"height": 12, "width": 12})
     theirs = whole([picture.permute(1, 2, 0).numpy()], return_tensors="pt").pixel_values[0]
-    ours = (trained.codec.alone(ImageExample(picture)).data[0] - 0.5) / 0.5
+    ours = (trained.codec.collate([ImageExample(picture)]).data[0] - 0.5) / 0.5
     assert_close(ours, theirs, atol=2 * 1.01 / 255, rtol=0)  # one step of 255, of numbers that are halved

@@ -25,7 +25,7 @@ def test_places_are_normed_weighed_and_rectified(rectify, beside, wanted):
     out = torch.full((1, 1, 3), 9.0)
     apply.forward[1, 2](
         IMAGE, KEEP, MEAN, VARIANCE, WEIGHT, BIAS, torch.full((1, 1, 3), 2.0), out, *SIZE,
-        TILE=2, WIDE=1, RECTIFY=rectify, AROUND=beside,
+        TILE=2, WIDE=1, RECTIFY=rectify, RESIDUAL=beside,
     )  # fmt: skip
     assert out.flatten().tolist() == wanted
 
@@ -34,7 +34,7 @@ def test_the_sums_are_of_the_gradients_that_pass():
     out, grad = torch.tensor([[[0.0, 2.5, 0.0]]]), torch.tensor([[[10.0, 3.0, 7.0]]])
     plain, leaning, around = torch.empty(1, 2, 1), torch.empty(1, 2, 1), torch.empty(1, 1, 3)
     apply.sums[1, 2](
-        IMAGE, KEEP, MEAN, VARIANCE, out, grad, around, plain, leaning, *SIZE, TILE=2, WIDE=1, RECTIFY=True, AROUND=True
+        IMAGE, KEEP, MEAN, VARIANCE, out, grad, around, plain, leaning, *SIZE, TILE=2, WIDE=1, RECTIFY=True, RESIDUAL=True
     )
     assert plain.flatten().tolist() == [3, 0]
     assert leaning.flatten().tolist() == [3, 0]  # 3 times (5 - 3) / 2

@@ -40,7 +40,7 @@ def outcome(norm: GroupNorm | BatchNorm, image, keep, rectify, around, dtype):
     """What comes out at the kept places, and every gradient."""
     norm = copy.deepcopy(norm).to(dtype)
     leaves = [each.detach().to(dtype).requires_grad_() for each in (image, *([] if around is None else [around]))]
-    found = norm(leaves[0], keep, rectify=rectify, around=leaves[1] if around is not None else None)
+    found = norm(leaves[0], keep, rectify=rectify, residual=leaves[1] if around is not None else None)
     flow = torch.arange(found.numel(), dtype=dtype).view(found.shape).cos()
     found = zero_padding(found, keep)
     return [found.detach(), *torch.autograd.grad(found, [*leaves, norm.weight, norm.bias], flow)]

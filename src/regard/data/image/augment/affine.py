@@ -19,7 +19,7 @@ class Affine:
 
         p -> R(turn) [[1, tan shear], [0, 1]] diag(scale) (p - middle) + middle + shift
 
-    Drawn at random: the scale, up to a factor of 1 + `scale` larger or smaller, and of 1 + `stretch` more for the width
+    Sampled at random: the scale, up to a factor of 1 + `scale` larger or smaller, and of 1 + `stretch` more for the width
     alone; the shift, up to a share of each side; the angles, up to so many degrees either way.
     What comes in from outside is `fill`, or, with None, the nearest pixel of the edge.
     """
@@ -46,26 +46,26 @@ class Affine:
         boxes: Float[Tensor, "boxes 4"] | None = None,
     ) -> Changed:
         height, width = picture.shape[-2:]
-        forward = self.draw(chance, height, width)
-        drawn = _drawn(picture.reshape(-1, *picture.shape[-3:]), forward[None], self.fill).view_as(picture)
+        forward = self.sample(chance, height, width)
+        warped = _warp(picture.reshape(-1, *picture.shape[-3:]), forward[None], self.fill).view_as(picture)
         if boxes is None:
-            return Changed(drawn)
-        return Changed(drawn, *inside(moved(boxes, _as_shares(forward, height, width)), self.visible))
+            return Changed(warped)
+        return Changed(warped, *inside(moved(boxes, _as_shares(forward, height, width)), self.visible))
 
     def together(
         self, pictures: Float[Tensor, "batch channels height width"], chance: np.random.Generator
     ) -> Float[Tensor, "batch channels height width"]:
         """Pictures of one size in one go, each by a map of its own: one by one, small ones would take four times as long."""
         height, width = pictures.shape[-2:]
-        return _drawn(pictures, self.maps(chance.uniform(-1, 1, (len(pictures), 6)), height, width), self.fill)
+        return _warp(pictures, self.maps(chance.uniform(-1, 1, (len(pictures), 6)), height, width), self.fill)
 
-    def draw(self, chance: np.random.Generator, height: int, width: int) -> Float[Tensor, "2 3"]:
-        """A map of places in pixels from the middle, x before y, to others."""
+    def sample(self, chance: np.random.Generator, height: int, width: int) -> Float[Tensor, "2 3"]:
+        """Sample an affine map of positions in pixels from the middle, x before y."""
         return self.maps(chance.uniform(-1, 1, 6)[None], height, width)[0]
 
-    def maps(self, drawn: NDArray[np.float64], height: int, width: int) -> Float[Tensor, "batch 2 3"]:
+    def maps(self, factors: NDArray[np.float64], height: int, width: int) -> Float[Tensor, "batch 2 3"]:
         """The maps of rows of six numbers from -1 to 1."""
-        both, wide, across, down, turn, shear = drawn.T
+        both, wide, across, down, turn, shear = factors.T
         up, out = (1 + self.scale) ** both, (1 + self.stretch) ** wide
         angle, slant = np.radians(self.turn * turn), np.tan(np.radians(self.shear * shear))
         sine, cosine, one, zero = np.sin(angle), np.cos(angle), np.ones_like(up), np.zeros_like(up)
@@ -79,7 +79,7 @@ def _matrix(*values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack(values, axis=-1).reshape(-1, 2, 2)
 
 
-def _drawn(
+def _warp(
     pictures: Float[Tensor, "batch channels height width"], forward: Float[Tensor, "#batch 2 3"], fill: float | None
 ) -> Float[Tensor, "batch channels height width"]:
     batch, _, height, width = pictures.shape
@@ -90,14 +90,14 @@ def _drawn(
     size = [len(theta), 1, height, width]
     grid = functional.affine_grid(theta.to(pictures.dtype), size, align_corners=False).expand(batch, -1, -1, -1)
     if fill is None:
-        seen = functional.grid_sample(pictures, grid, padding_mode="border", align_corners=False)
+        warped = functional.grid_sample(pictures, grid, padding_mode="border", align_corners=False)
     else:
-        seen = functional.grid_sample(pictures - fill, grid, padding_mode="zeros", align_corners=False) + fill
-    return seen.clamp(0, 1)
+        warped = functional.grid_sample(pictures - fill, grid, padding_mode="zeros", align_corners=False) + fill
+    return warped.clamp(0, 1)
 
 
 def _as_shares(forward: Float[Tensor, "2 3"], height: int, width: int) -> Float[Tensor, "2 3"]:
-    """The same map for places in shares of the picture, from its top left corner."""
+    """Affine map of positions in shares of the picture, from its top left corner."""
     sides = torch.tensor([width, height], dtype=forward.dtype)
     linear = forward[:, :2] * sides / sides[:, None]
     return torch.cat((linear, (forward[:, 2] / sides + 0.5 - linear.sum(1) / 2)[:, None]), dim=1)

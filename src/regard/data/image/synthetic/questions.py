@@ -36,13 +36,13 @@ CORNERS = {"top left": "左上", "top right": "右上", "bottom left": "左下",
 
 
 class Question(NamedTuple):
-    """What is asked, and what is right."""
+    """Question and its right answer."""
 
     text: str
     answer: str
 
 
-class Asked(NamedTuple):
+class SceneQuestion(NamedTuple):
     """A scene, a question about it, of which kind it is, and the numbers of the things that decide."""
 
     scene: Scene
@@ -58,8 +58,8 @@ class Asked(NamedTuple):
 
     def record(self, language: Language = "english") -> Record:
         """The question as a source and its answer as a target."""
-        asked = self.english if language == "english" else self.chinese
-        return Record(asked.text, asked.answer, self.where)
+        question = self.english if language == "english" else self.chinese
+        return Record(question.text, question.answer, self.where)
 
 
 def draw(
@@ -71,7 +71,7 @@ def draw(
     shapes: Sequence[str] = SHAPES,
     most: int = MOST,
     radii: tuple[int, int] = RADII,
-) -> tuple[list[Asked], list[Asked]]:
+) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
     """Questions, up to `each` different ones about a scene, to train on and to validate with; no scene is in both.
 
     `kinds` are some of KINDS, or none for all of them. `shapes` are what things may be, `most` is how many there are, and
@@ -92,18 +92,19 @@ def draw(
             f"the radii of things are from 1 to {LARGEST}, the smaller one first, got {radii[0]} and {radii[1]}"
         )
     chance = Random(seed)
-    found: list[Asked] = []
-    seen: set[Scene] = set()
-    while len(found) < samples:
+    questions: list[SceneQuestion] = []
+    scenes: set[Scene] = set()
+    while len(questions) < samples:
         scene = _scene(chance, shapes, most, radii)
-        if scene in seen:
+        if scene in scenes:
             continue
-        seen.add(scene)
-        found += [one._replace(where=f"drawn:{len(seen)}") for one in _different(scene, kinds or tuple(KINDS), each, chance)]
-    return split(found[:samples], lambda one: one.scene)
+        scenes.add(scene)
+        new = _different(scene, kinds or tuple(KINDS), each, chance)
+        questions += [question._replace(where=f"drawn:{len(scenes)}") for question in new]
+    return split(questions[:samples], lambda question: question.scene)
 
 
-def ask(scene: Scene, kind: str, chance: Random) -> Asked | None:
+def ask(scene: Scene, kind: str, chance: Random) -> SceneQuestion | None:
     """A question of some kind; None where the scene allows for none, such as the place of a thing that is there twice."""
     if kind not in KINDS:
         raise ValueError(f"questions are of the kinds {', '.join(KINDS)}, got {kind!r}")
@@ -118,14 +119,14 @@ def answers(language: Language = "english") -> list[str]:
     return sorted([*SHAPE_WORDS.values(), *COLOUR_WORDS.values(), *counts, *CORNERS.values(), "有", "没有", "是", "不是"])
 
 
-def _different(scene: Scene, kinds: Sequence[str], each: int, chance: Random) -> list[Asked]:
+def _different(scene: Scene, kinds: Sequence[str], each: int, chance: Random) -> list[SceneQuestion]:
     """Up to so many questions, kind after kind and none twice; fewer where a few rounds find no others."""
-    found: dict[str, Asked] = {}
+    questions: dict[str, SceneQuestion] = {}
     for kind in chance.sample(kinds, len(kinds)) * (1 + 2 * each // len(kinds)):
-        asked = ask(scene, kind, chance)
-        if asked is not None and len(found) < each:
-            found.setdefault(asked.english.text, asked)
-    return list(found.values())
+        question = ask(scene, kind, chance)
+        if question is not None and len(questions) < each:
+            questions.setdefault(question.english.text, question)
+    return list(questions.values())
 
 
 def _scene(chance: Random, shapes: Sequence[str], most: int, radii: tuple[int, int]) -> Scene:
@@ -140,12 +141,12 @@ def _scene(chance: Random, shapes: Sequence[str], most: int, radii: tuple[int, i
     return Scene(tuple(things))
 
 
-def _colour(scene: Scene, chance: Random) -> Asked | None:
+def _colour(scene: Scene, chance: Random) -> SceneQuestion | None:
     number = _alone(scene, chance, lambda thing: thing.shape)
     if number is None:
         return None
     thing = scene.things[number]
-    return Asked(
+    return SceneQuestion(
         scene,
         "colour",
         Question(f"what colour is the {thing.shape}?", thing.colour),
@@ -154,12 +155,12 @@ def _colour(scene: Scene, chance: Random) -> Asked | None:
     )
 
 
-def _shape(scene: Scene, chance: Random) -> Asked | None:
+def _shape(scene: Scene, chance: Random) -> SceneQuestion | None:
     number = _alone(scene, chance, lambda thing: thing.colour)
     if number is None:
         return None
     thing = scene.things[number]
-    return Asked(
+    return SceneQuestion(
         scene,
         "shape",
         Question(f"what shape is the {thing.colour} thing?", thing.shape),
@@ -168,7 +169,7 @@ def _shape(scene: Scene, chance: Random) -> Asked | None:
     )
 
 
-def _count(scene: Scene, chance: Random) -> Asked:
+def _count(scene: Scene, chance: Random) -> SceneQuestion:
     """Of a colour or a shape, in one of five cases any, which is mostly none of the scene's."""
     by_shape, any_ = chance.random() < 0.5, chance.random() < 0.2
     like = chance.choice(scene.things)
@@ -181,12 +182,12 @@ def _count(scene: Scene, chance: Random) -> Asked:
         found = tuple(number for number, thing in enumerate(scene.things) if thing.colour == colour)
         english, chinese = f"{colour} things", f"{COLOUR_WORDS[colour]}的图形"
     answer = str(len(found))
-    return Asked(
+    return SceneQuestion(
         scene, "count", Question(f"how many {english} are there?", answer), Question(f"有几个{chinese}？", answer), found
     )
 
 
-def _exists(scene: Scene, chance: Random) -> Asked | None:
+def _exists(scene: Scene, chance: Random) -> SceneQuestion | None:
     """A thing that is there, or one whose shape or colour is there at most; None of a shape in all colours, always a yes."""
     there = {(thing.shape, thing.colour) for thing in scene.things}
     wanted = chance.random() < 0.5
@@ -198,7 +199,7 @@ def _exists(scene: Scene, chance: Random) -> Asked | None:
         kind = (like.shape, chance.choice(tuple(COLOURS)))
     shape, colour = kind
     found = tuple(number for number, thing in enumerate(scene.things) if (thing.shape, thing.colour) == kind)
-    return Asked(
+    return SceneQuestion(
         scene,
         "exists",
         Question(f"is there {article(colour)} {colour} {shape}?", "yes" if wanted else "no"),
@@ -207,7 +208,7 @@ def _exists(scene: Scene, chance: Random) -> Asked | None:
     )
 
 
-def _where(scene: Scene, chance: Random) -> Asked | None:
+def _where(scene: Scene, chance: Random) -> SceneQuestion | None:
     """The corner of a thing that lies wholly in one."""
     clear = [number for number in _unique(scene) if _corner(scene.things[number])]
     if not clear:
@@ -216,7 +217,7 @@ def _where(scene: Scene, chance: Random) -> Asked | None:
     thing = scene.things[number]
     corner = _corner(thing)
     english, chinese = _named(thing)
-    return Asked(
+    return SceneQuestion(
         scene,
         "where",
         Question(f"where is the {english}?", corner),
@@ -225,7 +226,7 @@ def _where(scene: Scene, chance: Random) -> Asked | None:
     )
 
 
-def _relation(scene: Scene, chance: Random) -> Asked | None:
+def _relation(scene: Scene, chance: Random) -> SceneQuestion | None:
     """How a thing lies to another, or its opposite."""
     numbers = _unique(scene)
     if len(numbers) < 2:
@@ -238,7 +239,7 @@ def _relation(scene: Scene, chance: Random) -> Asked | None:
     true, way = chance.random() < 0.5, chance.choice(ways)
     before, after = RELATION_WORDS[way if true else OPPOSITE[way]]
     (one_english, one_chinese), (other_english, other_chinese) = _named(one), _named(other)
-    return Asked(
+    return SceneQuestion(
         scene,
         "relation",
         Question(f"is the {one_english} {before} the {other_english}?", "yes" if true else "no"),
@@ -271,6 +272,6 @@ def _alone(scene: Scene, chance: Random, of: Callable[[Thing], str]) -> int | No
     return chance.choice(found) if found else None
 
 
-KINDS: dict[str, Callable[[Scene, Random], Asked | None]] = {
+KINDS: dict[str, Callable[[Scene, Random], SceneQuestion | None]] = {
     "colour": _colour, "shape": _shape, "count": _count, "exists": _exists, "where": _where, "relation": _relation,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What shapes and colours are called, in English and in Chinese."""
+"""Names of shapes and colours, in English and in Chinese."""
 
 from typing import Literal
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import tasks
 from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTextModel
 from regard.data.image.codec import ImageTextCodec
-from regard.data.tokenizers.pretrained import Pretrained
+from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface.run_directory import packed, searched
 from regard.interop.huggingface.settings import ACTIVATIONS

@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard.kernels.triton.masked_norm import apply as places
-from regard.kernels.triton.masked_norm import moments
+from regard.kernels.triton.masked_norm import apply, moments
 
 TILE_ELEMENTS = 8192
 """Elements of a map per program."""
@@ -70,9 +69,9 @@ class Plan(NamedTuple):
     def merging(self) -> tuple[tuple[int, int], int, dict[str, Any]]:
         """Grid of the merge kernels, channels of a program, and compile-time arguments."""
         alone = self.groups is None
-        each = self.channels // self.groups if self.groups else CHANNEL_MERGE
-        compiled = {"TILES": MANY if alone else MERGE_BLOCK, "WIDE": triton.next_power_of_2(each), "ALONE": alone}
-        return (self.rows, -(-self.channels // each)), each, compiled
+        group_size = self.channels // self.groups if self.groups else CHANNEL_MERGE
+        compiled = {"TILES": MANY if alone else MERGE_BLOCK, "WIDE": triton.next_power_of_2(group_size), "ALONE": alone}
+        return (self.rows, -(-self.channels // group_size)), group_size, compiled
 
     @property
     def cut(self) -> dict[str, Any]:
@@ -88,13 +87,13 @@ def apply_norm(
     groups: int | None,
     epsilon: float,
     rectify: bool = False,
-    around: Map | None = None,
+    residual: Map | None = None,
 ) -> NormOutput:
     """Group norm of each map or, without `groups`, batch norm over all maps; 0 outside `keep`.
 
-    With `rectify` the residual `around` is added and a ReLU applied.
+    With `rectify`, `residual` is added and a ReLU applied.
     """
-    return NormOutput(*MaskedNorm.apply(image, keep, weight, bias, groups, epsilon, rectify, around))  # type: ignore[no-untyped-call]
+    return NormOutput(*MaskedNorm.apply(image, keep, weight, bias, groups, epsilon, rectify, residual))  # type: ignore[no-untyped-call]
 
 
 class MaskedNorm(torch.autograd.Function):
@@ -110,15 +109,15 @@ class MaskedNorm(torch.autograd.Function):
         groups: int | None,
         epsilon: float,
         rectify: bool,
-        around: Map | None,
+        residual: Map | None,
     ) -> tuple[Tensor, ...]:
         image, keep = make_dense(image), keep.contiguous().view(torch.uint8)
         plan = Plan.of(image, groups)
         mean, variance, total = _launch_moments(plan, image, keep)
-        out = _launch_apply(plan, image, keep, mean, variance, weight, bias, epsilon, rectify, around)
+        out = _launch_apply(plan, image, keep, mean, variance, weight, bias, epsilon, rectify, residual)
         ctx.save_for_backward(image, keep, weight, total, mean, variance, out if rectify else image)
         ctx.groups, ctx.epsilon, ctx.rectify = groups, epsilon, rectify
-        ctx.around = None if around is None else around.dtype
+        ctx.residual = None if residual is None else residual.dtype
         ctx.mark_non_differentiable(mean, variance, total)
         return out, mean, variance, total
 
@@ -127,27 +126,27 @@ class MaskedNorm(torch.autograd.Function):
     def backward(ctx: Any, grad: Map, *_: Any) -> tuple[Tensor | None, ...]:
         image, keep, weight, total, mean, variance, out = ctx.saved_tensors
         plan, grad = Plan.of(image, ctx.groups), match_layout(grad, image)
-        plain, leaning = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
+        sum_g, sum_gx = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
         first, second = torch.empty_like(mean), torch.empty_like(mean)
         d_image = torch.empty_like(image)
-        d_around = None if ctx.around is None else torch.empty_like(image, dtype=ctx.around)
+        d_residual = None if ctx.residual is None else torch.empty_like(image, dtype=ctx.residual)
         size = plan.channels, plan.places, 0 if plan.groups is None else plan.channels, ctx.epsilon, *plan.steps
-        grid, each, compiled = plan.merging
+        grid, group_size, compiled = plan.merging
         with use_device(image):
-            places.sums[plan.batch, plan.tiles](
-                image, keep, mean, variance, out, grad, d_image if d_around is None else d_around, plain, leaning,
-                *size, **plan.cut, RECTIFY=ctx.rectify, AROUND=d_around is not None,
+            apply.sums[plan.batch, plan.tiles](
+                image, keep, mean, variance, out, grad, d_image if d_residual is None else d_residual, sum_g, sum_gx,
+                *size, **plan.cut, RECTIFY=ctx.rectify, RESIDUAL=d_residual is not None,
             )  # fmt: skip
-            places.merge[grid](
-                total, plain, leaning, weight, first, second, plan.batch * plan.tiles // plan.rows, plan.channels, each,
+            apply.merge[grid](
+                total, sum_g, sum_gx, weight, first, second, plan.batch * plan.tiles // plan.rows, plan.channels, group_size,
                 **compiled,
             )  # fmt: skip
-            places.backward[plan.batch, plan.tiles](
+            apply.backward[plan.batch, plan.tiles](
                 image, keep, mean, variance, weight, out, grad, first, second, d_image,
                 *size, **plan.cut, RECTIFY=ctx.rectify,
             )  # fmt: skip
-        d_weight, d_bias = leaning.sum((0, 1)).to(weight.dtype), plain.sum((0, 1)).to(weight.dtype)
-        return d_image, None, d_weight, d_bias, None, None, None, d_around
+        d_weight, d_bias = sum_gx.sum((0, 1)).to(weight.dtype), sum_g.sum((0, 1)).to(weight.dtype)
+        return d_image, None, d_weight, d_bias, None, None, None, d_residual
 
 
 def _launch_moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -156,13 +155,13 @@ def _launch_moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tenso
     means, squares = image.new_empty(2, plan.batch, plan.tiles, plan.channels, dtype=torch.float32)
     mean, variance = image.new_empty(2, plan.rows, plan.channels, dtype=torch.float32)
     total = image.new_empty(plan.rows, dtype=torch.float32)
-    grid, each, compiled = plan.merging
+    grid, group_size, compiled = plan.merging
     with use_device(image):
         moments.gather[plan.batch, plan.tiles](
             image, keep, counts, means, squares, plan.channels, plan.places, *plan.steps, **plan.cut
         )
         moments.merge[grid](
-            counts, means, squares, mean, variance, total, plan.batch * plan.tiles // plan.rows, plan.channels, each,
+            counts, means, squares, mean, variance, total, plan.batch * plan.tiles // plan.rows, plan.channels, group_size,
             **compiled,
         )  # fmt: skip
     return mean, variance, total
@@ -170,15 +169,15 @@ def _launch_moments(plan: Plan, image: Map, keep: Tensor) -> tuple[Tensor, Tenso
 
 def _launch_apply(
     plan: Plan, image: Map, keep: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor,
-    epsilon: float, rectify: bool, around: Map | None,
+    epsilon: float, rectify: bool, residual: Map | None,
 ) -> Map:  # fmt: skip
     """Launch the elementwise forward."""
-    out, beside = torch.empty_like(image), image if around is None else match_layout(around, image)
+    out, loaded = torch.empty_like(image), image if residual is None else match_layout(residual, image)
     of_row = 0 if plan.groups is None else plan.channels
     with use_device(image):
-        places.forward[plan.batch, plan.tiles](
-            image, keep, mean, variance, weight, bias, beside, out, plan.channels, plan.places, of_row, epsilon,
-            *plan.steps, **plan.cut, RECTIFY=rectify, AROUND=around is not None,
+        apply.forward[plan.batch, plan.tiles](
+            image, keep, mean, variance, weight, bias, loaded, out, plan.channels, plan.places, of_row, epsilon,
+            *plan.steps, **plan.cut, RECTIFY=rectify, RESIDUAL=residual is not None,
         )  # fmt: skip
     return out
 
