@@ -100,7 +100,7 @@ def test_a_path_is_one_input(run, predictor):
 
 
 def test_what_is_no_input_is_refused_with_its_place(predictor, inputs):
-    with pytest.raises(TypeError, match="an input is a text, a path or a record, got int at input:2|Expected type"):
+    with pytest.raises(TypeError, match=r"an input is a text, a path or a record, got int at input:2|Expected type"):
         predictor.read(3, 2)
 
 
