@@ -58,22 +58,22 @@ def _stream_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[lis
         if len(found) > before:
             before = len(found)
             yield found
-    yield search.found(0)[0].tokens
+    yield search.backtrace_best(0)[0].tokens
 
 
 def _stream_reference(search: BeamSearch, memory: Tree) -> Iterator[list[int]]:
     """Stream `decoding.beam`."""
-    front, before = search.begin(memory), 0
-    while front is not None:
+    active, before = search.begin(memory), 0
+    while active is not None:
         with torch.no_grad():
-            front = search.advance(front)
-        if front is None:
+            active = search.advance(active)
+        if active is None:
             break
         [[pool]] = search.pools
         found = find_stable_prefix(
-            [*search.history.moments, front.moment], EndPosition(pool[0].step, pool[0].row) if pool else None
+            [*search.history.steps, active.input], EndPosition(pool[0].step, pool[0].row) if pool else None
         )
         if len(found) > before:
             before = len(found)
             yield found
-    yield search.history.found(search.answers(0)[0], weights=False).tokens
+    yield search.history.backtrace(search.answers(0)[0], weights=False).tokens
