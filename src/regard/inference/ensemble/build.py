@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
-from regard.data.image.codec import ImageTextCodec
-from regard.data.text.codec import TextCodec
+from regard.data.modality import Codec
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.load import load_sequence_predictor
 from regard.inference.sequence_predictor import SequencePredictor
@@ -59,7 +58,7 @@ def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
     return models
 
 
-def differs(first: TextCodec | ImageTextCodec, other: TextCodec | ImageTextCodec) -> str | None:
+def differs(first: Codec, other: Codec) -> str | None:
     """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
     for side in (each for each in ("source", "target") if hasattr(first, each)):
         mine, its = getattr(first, side), getattr(other, side)

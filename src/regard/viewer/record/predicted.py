@@ -5,14 +5,13 @@ That is the same as writing it step by step, and every attention then has one ma
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.data.batch import shifted
-from regard.data.image.types import ImageExample
-from regard.data.text.codec import Example as Read
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.logprobs import IMPOSSIBLE, compute_logprobs, mask_special_tokens
 from regard.decoding.search_tree import SearchTree
@@ -21,12 +20,11 @@ from regard.viewer.record import Recorder
 from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example
 
-Encoded = Read | ImageExample
 CANDIDATES = 8
 """How many tokens are shown that could have been written at a step."""
 
 
-def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
+def write(rec: Recorder, words: Words, encoded: Any) -> Example:
     """Write a target that is known while a recorder listens: one example with its axes, looks and steps."""
     assert encoded.target is not None, "what is written is known"
     device = next(rec.model.parameters()).device
@@ -36,7 +34,7 @@ def write(rec: Recorder, words: Words, encoded: Encoded) -> Example:
     return described(rec, words, encoded, choices(words, encoded.target, step.output[0]))
 
 
-def described(rec: Recorder, words: Words, encoded: Encoded, steps: Sequence[Choice] = ()) -> Example:
+def described(rec: Recorder, words: Words, encoded: Any, steps: Sequence[Choice] = ()) -> Example:
     """The one example that a recorder has heard, with the words that its axes stand for."""
     assert encoded.target is not None, "what was written is known"
     source, target = words.read(encoded), words.answered(encoded.target)
