@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from regard.config.section import Section
 from regard.config.settings import AttentionPart, Dropout, EncoderDecoder
 
 
 @dataclass(frozen=True)
-class ImageData:
+class ImageData(Section):
     """Tables of pictures, the size at which they are read, and batches."""
 
     train: str | None = None
@@ -74,7 +75,7 @@ class ImageTextData(ImageData):
 
 
 @dataclass(frozen=True)
-class ImageEncoder:
+class ImageEncoder(Section):
     """An encoder of pictures (backbone), whose output is a feature map."""
 
     encoder: Literal["resnet", "densenet", "vit"] = "resnet"
@@ -94,7 +95,7 @@ class ImageEncoder:
 
 
 @dataclass(frozen=True)
-class VitPart:
+class VitPart(Section):
     """Settings of the ViT encoder alone; None: as in the decoder."""
 
     hidden_size: int | None = None

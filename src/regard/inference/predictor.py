@@ -45,6 +45,9 @@ class PredictorTask(Protocol):
     def read(self, data: Any, path: str) -> list[Any]:
         """Records of a table, whose columns the settings `data` name."""
 
+    def build(self, config: Any, codec: Any) -> nn.Module:
+        """Model of a config, for the vocabularies of a codec."""
+
 
 class Predictor(ABC):
     """Trained model with its codec and its config: `regard.load` opens one.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from regard.attention.kinds import is_builtin
 from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
@@ -82,7 +83,7 @@ def _misfits(model: nn.Module) -> Iterator[str]:
 
 
 def _attention(name: str, attention: nn.Module, heads: int) -> Iterator[str]:
-    if not isinstance(attention, MultiHead):
+    if not isinstance(attention, MultiHead) or not is_builtin(attention):
         yield f"looks by {type(attention).__name__} in {name}, and heads of a transformer are needed"
         return
     stages = attention.score, attention.normalise, attention.scope
@@ -90,6 +91,8 @@ def _attention(name: str, attention: nn.Module, heads: int) -> Iterator[str]:
     if stages != (ScaledDot(), Softmax(), Causal() if causal else Everywhere()):
         usual = "causal" if causal else "everywhere"
         yield f"looks by {', '.join(map(str, stages))} in {name}, and scaled_dot, softmax, {usual} are needed"
+    if attention.key_heads != attention.heads or attention.how != "concat" or not isinstance(attention.output, nn.Linear):
+        yield f"has other heads of keys, or joins them by {attention.how}, in {name}, and concatenated heads are needed"
     if attention.heads != heads:
         yield f"has {attention.heads} heads in {name} and {heads} elsewhere, and one number for all is needed"
     if attention.query.out_features != attention.size:

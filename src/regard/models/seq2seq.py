@@ -13,7 +13,7 @@ from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.config import Dropout, EncoderDecoder, Model
 from regard.data.modality import Source
-from regard.models.attention_factory import build_attention
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
@@ -123,7 +123,7 @@ def build_decoder(
 ) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
     """Build the decoder that a config describes, for an encoder of size `source`."""
     named = model.attention
-    options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention, "bias": model.bias}
+    options: dict[str, Any] = attention_options(named) | {"dropout": dropout.attention, "bias": model.bias}
     make = partial(build_attention, named.name, limit=longest[0], **options)
     last = model.output
     chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)

@@ -27,6 +27,8 @@ def misfit(trained: SequencePredictor) -> str | None:
             return f"{said}: train with model.{name}={str(value).lower()}"
     if {*model.attention.name.split("+")} != {"transformer", "dot"}:
         return f"looks at its source by {model.attention.name}, and T5 by transformer+dot"
+    if model.attention.parameters:
+        return f"sets {', '.join(model.attention.parameters)} of its attention, and T5 has none of these"
     width, read = model.self_attention_size or model.hidden_size, model.attention.size or model.hidden_size
     if (model.heads, width) != (model.attention.heads, read):
         own, other = f"{model.heads} heads of {width} together", f"{model.attention.heads} of {read} for its source"

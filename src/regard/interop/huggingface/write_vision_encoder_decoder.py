@@ -43,6 +43,8 @@ def _decoder(model: ImageToTextModel) -> str | None:
     look = model.attention
     if (look.name, look.heads, look.size or model.hidden_size) != ("transformer", model.heads, model.hidden_size):
         return f"looks at its picture by {look.name} with {look.heads} heads, and transformer with {model.heads} is needed"
+    if look.parameters:
+        return f"sets {', '.join(look.parameters)} of its attention, and neither GPT-2 nor TrOCR has these"
     if model.embedding_size not in (None, model.hidden_size) or model.output.name != "projection":
         return "has embeddings of another size than its layers, or another output than a projection, and neither is known"
     if model.norm == "rms":

@@ -16,6 +16,7 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
+from regard.config.section import complete
 from regard.data.codec import Report
 from regard.metrics.text import Measurement, Metrics
 from regard.training.experiment import Experiment
@@ -38,6 +39,10 @@ class TaskConfig:
     dropout: Dropout = field(default_factory=Dropout)
     train: Train = field(default_factory=Train)
     search: Search = field(default_factory=Search)
+
+    def __post_init__(self) -> None:
+        """Settings that were not named keep the task's defaults."""
+        complete(self)
 
 
 @runtime_checkable
@@ -105,6 +110,11 @@ class BoundTask:
         """Records of a table, whose columns the settings `data` name."""
         records: list[Any] = self.family.read(data, path)
         return records
+
+    def build(self, config: Any, codec: Any) -> nn.Module:
+        """Model of a config, for the vocabularies of a codec."""
+        model: nn.Module = self.family.build(config, codec)
+        return model
 
     def finish(self, text: str) -> str:
         """Answer as a person reads it, from the text that a model wrote."""
