@@ -1,4 +1,4 @@
-"""Whether a model is the plain Transformer that other libraries have, or what it has that they lack."""
+"""Compatibility of a model with the plain Transformer of other libraries, and reasons against it."""
 
 from collections.abc import Iterator
 
@@ -17,20 +17,20 @@ from regard.models.output_heads.projection import Projection
 from regard.models.seq2seq import Seq2Seq
 
 
-def misfit(model: nn.Module) -> str | None:
-    """None for a plain Transformer, else what it would need to be and what it is instead."""
+def find_misfit(model: nn.Module) -> str | None:
+    """None for a plain Transformer, else the first incompatible part and what is needed."""
     return next(_misfits(model), None)
 
 
-def whole(model: nn.Module) -> str | None:
-    """None for one network, else what it is instead."""
+def find_composition(model: nn.Module) -> str | None:
+    """None for a single network, else the reason that it is none."""
     if isinstance(model, Seq2Seq):
         return None
     return "is no single network of PyTorch but an ensemble or an export, and one network is needed"
 
 
 def refuse_unfinite(model: nn.Module, library: str) -> None:
-    """Raise for weights that are not finite, which other libraries turn into numbers without a word."""
+    """Raise for weights that are not finite, which other libraries accept without an error."""
     for name, weights in model.named_parameters():
         if broken := int((~weights.isfinite()).sum()):
             raise RefusedError(
@@ -39,16 +39,16 @@ def refuse_unfinite(model: nn.Module, library: str) -> None:
             )
 
 
-def halves(model: nn.Module) -> tuple[Encoder, Decoder]:
-    """The two halves of a Transformer."""
+def get_halves(model: nn.Module) -> tuple[Encoder, Decoder]:
+    """Encoder and decoder of a Transformer."""
     encoder, decoder = model.get_submodule("encoder"), model.get_submodule("decoder")
     if not isinstance(encoder, Encoder) or not isinstance(decoder, Decoder):
-        raise TypeError(f"halves needs a Transformer, got a model that {misfit(model)}")
+        raise TypeError(f"halves needs a Transformer, got a model that {find_misfit(model)}")
     return encoder, decoder
 
 
 def _misfits(model: nn.Module) -> Iterator[str]:
-    if fault := whole(model):
+    if fault := find_composition(model):
         yield fault
         return
     assert isinstance(model, Seq2Seq), "it is whole"
@@ -57,7 +57,7 @@ def _misfits(model: nn.Module) -> Iterator[str]:
             name = type(half).__name__.lower()
             yield f"has a {name} {kind.__module__.split('.')[-2][:-1]}, and a transformer is needed"
             return
-    encoder, decoder = halves(model)
+    encoder, decoder = get_halves(model)
     for name, attention in model.attentions().items():
         yield from _attention(name, attention, decoder.layers[0].self.heads)
     layer = decoder.layers[0]
