@@ -15,6 +15,7 @@ from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import RefusedError
 from regard.inference.predictor import Input
+from regard.inference.sequence_trace import encode_answers
 from regard.viewer import source
 from regard.viewer.record.predicted import beams, choices
 from regard.viewer.record.spelling import Words, written
