@@ -1,7 +1,6 @@
 """Page of `regard show`: docstring, constructor, a drawing of the scope, and kernel coverage."""
 
 import inspect
-from textwrap import fill
 from typing import Any
 
 import torch
@@ -14,11 +13,8 @@ from regard.attention.local import Windows
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
 from regard.cli.show.example import build, describe, run_example, untrained_note
+from regard.cli.show.settings import write_settings
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
-from regard.config.docs import Setting, describe_settings
-
-WIDTH = 100
-"""Line length of the descriptions of settings."""
 
 
 def write_page(name: str, kind: str | None = None) -> str:
@@ -27,7 +23,7 @@ def write_page(name: str, kind: str | None = None) -> str:
     if kind == "kernels":
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.load(kind, name)) or "")
     if kind == "tasks":
-        return settings(name)
+        return write_settings(name)
     if kind == "output_heads":
         return paragraphs(
             title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", describe_output_head(name)
@@ -46,35 +42,12 @@ def write_page(name: str, kind: str | None = None) -> str:
     return paragraphs(*parts, f"With numbers: regard show {name} --steps")
 
 
-def settings(name: str) -> str:
-    """A task and all its settings: defaults, possible values and descriptions."""
-    module = registry.load("tasks", name)
-    heading = "Settings with their defaults; a dash is None"
-    usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
-    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
-
-
-def _setting(config: Any, setting: Setting) -> str:
-    """A setting with its default, and its description below."""
-    line = f"{setting.path} = {_default(config, setting.path)}"
-    values = f"   ({', '.join(setting.values)})" if setting.values else ""
-    meaning = indent(fill(setting.meaning, WIDTH))
-    return f"{line}{values}\n{meaning}" if meaning else f"{line}{values}"
-
-
 def describe_output_head(name: str) -> str:
     """How a training is told of an output layer, with the options that it has a place for."""
     part = configuration.OutputPart()
     has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
-
-
-def _default(config: Any, path: str) -> str:
-    """The value at a dotted path as text; a dash for None."""
-    for part in path.split("."):
-        config = getattr(config, part)
-    return "-" if config is None else str(config).lower() if isinstance(config, bool) else str(config)
 
 
 def constructor(cls: type[Any]) -> str:
