@@ -4,7 +4,7 @@ The sentence below a field is what `regard show TASK` says of that setting (`doc
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from regard.config.section import Section
 
@@ -85,13 +85,16 @@ class Data(Section):
 
 @dataclass(frozen=True)
 class AttentionPart(Section):
-    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none."""
+    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none. Parameters of
+    its stages are settings too, such as model.attention.alpha of entmax; `regard show entmax` lists them."""
 
     name: str = "additive"
     heads: int = 4
     """Heads of a multi-head attention."""
     size: int | None = None
     """Project queries, keys and values to this size first; None: only where the mechanism needs it."""
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Parameters of its stages by name, or below the name of their stage where two have one of that name."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Page of `regard show`: docstring, constructor, a drawing of the scope, and kernel coverage."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,9 +13,14 @@ from regard.attention import attend, dispatch
 from regard.attention.local import Windows
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
+from regard.cli._terminal import find_width, wrap
 from regard.cli.show.example import build, describe, run_example, untrained_note
-from regard.cli.show.settings import write_settings
+from regard.cli.show.settings import INDENT, WIDTH, write_settings
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
+from regard.config.parameters import Parameter, list_parameters
+
+KINDS = ("score", "normalise", "scope", "mechanisms")
+"""Kinds whose parameters are settings of model.attention."""
 
 
 def write_page(name: str, kind: str | None = None) -> str:
@@ -30,6 +36,8 @@ def write_page(name: str, kind: str | None = None) -> str:
         )
     cls = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(cls) or "", f"Build it\n{indent(constructor(cls))}"]
+    if parameters := list_parameters(cls, kind) if kind in KINDS else {}:
+        parts.append(f"Parameters, beside --model.attention={name}\n{indent(write_parameters(name, parameters))}")
     if kind == "scope":
         parts.append(f"What it allows\n{indent(draw_scope(name))}")
     if kind == "positions":
@@ -40,6 +48,18 @@ def write_page(name: str, kind: str | None = None) -> str:
         answers = columns([[each, ":", answer] for each, answer in list_coverage(name, kind).items()], left=3, gap=" ")
         parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
     return paragraphs(*parts, f"With numbers: regard show {name} --steps")
+
+
+def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Each parameter as an option with its default, its type, and below it what it means."""
+    lines = []
+    for parameter in parameters.values():
+        place = f"{name}." if parameter.name in ("name", "heads", "size") else ""
+        default = "-" if parameter.default is None else str(parameter.default)
+        shown = default.lower() if isinstance(parameter.default, bool) else default
+        lines.append(f"--model.attention.{place}{parameter.name}={shown}   ({parameter.kind})")
+        lines += [wrap(parameter.meaning, find_width() or WIDTH, INDENT, INDENT)] if parameter.meaning else []
+    return "\n".join(lines)
 
 
 def describe_output_head(name: str) -> str:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from regard.inference.load import load
 from regard.interop.ctranslate2.specification import files
-from regard.interop.output import free, put
+from regard.interop.output import check_free, write_directory
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory, and say what it is."""
-    free(out)
-    size = put(out, files(load(run, "cpu"), precision))
+    check_free(out)
+    size = write_directory(out, files(load(run, "cpu"), precision))
     return f"{out}: a CTranslate2 model in {precision}, {size:,} bytes"

@@ -21,8 +21,8 @@ from regard.interop.onnx import parity, tracing
 from regard.interop.onnx.archive import packed
 from regard.interop.onnx.quantise import quantised
 from regard.interop.onnx.sessions import ENCODER, Graph
-from regard.interop.onnx.sources import longest
-from regard.interop.output import free, put, put_file
+from regard.interop.onnx.sources import source_limit
+from regard.interop.output import check_free, write_directory, write_file
 from regard.interop.require import needed
 from regard.models.seq2seq import Seq2Seq
 from regard.training.run_directory import ARCHIVE, CONFIG, STEP
@@ -34,9 +34,9 @@ MOST = 2**31 - 2**20
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory or the file, and say what it is."""
-    free(out)
+    check_free(out)
     made = files(writer(run), precision)
-    size = put_file(out, packed(made)) if out.suffix == ARCHIVE else put(out, made)
+    size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
     return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
 
 
@@ -89,9 +89,9 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
         )
     for library in ("onnx", "onnxscript", "onnxruntime"):
         needed(library, "onnx")
-    most = longest(trained.config)
+    most = source_limit(trained.config)
     made = tracing.encoder(model, most), tracing.step(model, most)
-    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
+    parity.check_parity(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
     return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
 
 

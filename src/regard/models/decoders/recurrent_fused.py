@@ -146,7 +146,7 @@ class FusedLoop(torch.autograd.Function):
         saved = run_forward(projected, weight, readout, bias, keys, values, first, cell, keep, scale)
         ctx.save_for_backward(*saved, weight, readout, keys, values, keep)
         ctx.scale, ctx.kinds = scale, (bias.dtype, cell.dtype)
-        return saved.went, saved.found, saved.cells[-1].clone()
+        return saved.inputs, saved.outputs, saved.cells[-1].clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable

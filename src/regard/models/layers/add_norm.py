@@ -142,7 +142,7 @@ class AddNorm(torch.autograd.Function):
         d = backward(saved, arguments, output_dtype, added_dtype is not None, *d_outputs)
         return (
             d.data.view(shape),
-            None if d.found is None else d.found.view(shape),
+            None if d.sublayer is None else d.sublayer.view(shape),
             None if d.added is None else d.added.to(added_dtype),
             d.weight.to(weight.dtype),
             d.shift.to(weight.dtype) if shifted else None,

@@ -24,7 +24,7 @@ from regard.data.split import HeldOut
 from regard.errors import ConfigError, DataError
 from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import build_attention
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
@@ -201,7 +201,7 @@ def build_network(config: ClassifyConfig, labels: int, standard: ChannelStatisti
         options |= {"deviation": model.location_std, "core": model.core}
         return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **options)
     encoder, part = build_standardising_encoder(model, dropout, standard), model.attention
-    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     if config.data.clips:
         return Frames(encoder, labels, model.hidden_size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
     if part.name == "none":

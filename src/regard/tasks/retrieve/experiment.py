@@ -27,7 +27,7 @@ from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.attention_factory import AttentionFactory, attention_options, build_attention
 from regard.models.encoders.convolution import Convolution
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.models.encoders.recurrent import Recurrent
@@ -162,7 +162,7 @@ def build_network(config: RetrieveConfig, vocabulary: int, standard: ChannelStat
     model, dropout = config.model, config.dropout
     pictures, texts = build_standardising_encoder(model, dropout, standard), build_text_encoder(config, vocabulary)
     part = model.attention
-    make: AttentionFactory = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make: AttentionFactory = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     reranker = None
     if model.reranking_layers:
         reranker = Reranking(

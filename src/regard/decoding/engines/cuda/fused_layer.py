@@ -121,11 +121,11 @@ def run_fused_layer(
     """Run one such layer, which begins with `norm`; all kernels are our own."""
     early = load_kernels("tile").supports_pdl(data.device)
     output = attend_past(layer, product(data, layer.threefold, norm, early=early), number, buffers, place, early)
-    data = product(output, layer.own_output, around=data, early=early)
+    data = product(output, layer.own_output, residual=data, early=early)
     output = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, buffers, early)
-    data = product(output, layer.cross_output, around=data, early=early)
+    data = product(output, layer.cross_output, residual=data, early=early)
     output = product(data, layer.inner, layer.norms[1], relu=True, early=early)
-    return product(output, layer.outer, around=data, early=early)
+    return product(output, layer.outer, residual=data, early=early)
 
 
 def prepare(
