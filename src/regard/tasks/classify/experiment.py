@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import ImageBatch
@@ -220,7 +221,16 @@ def build_small(config: ClassifyConfig) -> nn.Module:
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table; in multi-label data a record may have no label, but not all of them."""
-    records = list(table.read(path, data.image, data.label, need_target=not is_multi_label(data), bounds=bounds(data)))
+    records = list(
+        table.read(
+            path,
+            data.image,
+            data.label,
+            need_target=not is_multi_label(data),
+            bounds=bounds(data),
+            settings=table_settings(data),
+        )
+    )
     if all(record.target is None for record in records):
         raise DataError(
             f"{path} has no label on any of its {len(records):,} lines, and labels are in column {data.label}; put a tab "

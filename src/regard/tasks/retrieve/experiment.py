@@ -17,6 +17,7 @@ from regard.config import Model
 from regard.data import table
 from regard.data.batch import Padded
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
@@ -204,7 +205,7 @@ def build_small(config: RetrieveConfig) -> Matching:
 
 def read(data: RetrieveData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data), settings=table_settings(data)))
 
 
 def codec(directory: Traversable) -> PairCodec:
