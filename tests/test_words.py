@@ -16,20 +16,6 @@ EMPTY_WORDS = {"found", "told", "made", "given", "kept", "asked", "seen", "held"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 REMAINING = {
-    "inference/backtranslate.py",
-    "inference/ensemble/average.py",
-    "inference/init_from.py",
-    "inference/streaming.py",
-    "tasks/classify/predictor.py",
-    "tasks/classify/video_predictor.py",
-    "tasks/detect/predictor.py",
-    "tasks/retrieve/predictor.py",
-    "tasks/vqa/predictor.py",
-    "viewer/record/assemble.py",
-    "viewer/record/graph_nodes.py",
-    "viewer/record/patches.py",
-    "viewer/record/places.py",
-    "viewer/record/provenance.py",
 }
 """Files that still have such words. The list only shrinks."""
 
