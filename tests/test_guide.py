@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard import registry
-from regard.cli.train import read, sensible
+from regard.cli.train import check_configs, read_config
 
 TOP = Path(__file__).parent.parent
 GUIDE = (TOP / "docs" / "attention.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def configs(command):
         del options[place : place + 2]
     place = options.index("--out")
     del options[place : place + 2]
-    return task, [read(task, None, [*options, *filter(None, [value])]) for value in values]
+    return task, [read_config(task, None, [*options, *filter(None, [value])]) for value in values]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -35,7 +35,7 @@ def test_a_command_of_the_guide_has_settings_that_exist_and_count(command):
     assert command[:2] in (["regard", "train"], ["regard", "compare"])
     task, settings = configs(command)
     assert settings
-    sensible(task, settings)
+    check_configs(task, settings)
 
 
 def test_every_name_in_the_guide_s_table_is_an_attention_that_can_be_trained():
@@ -45,7 +45,7 @@ def test_every_name_in_the_guide_s_table_is_an_attention_that_can_be_trained():
     ]
     assert len(names) > 15
     for name in names:
-        sensible("reverse", [read("reverse", None, [f"--model.attention={name}"])])
+        check_configs("reverse", [read_config("reverse", None, [f"--model.attention={name}"])])
 
 
 @pytest.mark.parametrize("kind", ["score", "normalise", "mechanisms", "visual"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli._search_options import PART, apart
-from regard.cli.train import read, sensible
+from regard.cli._search_options import PART, split_arguments
+from regard.cli.train import check_configs, read_config
 from regard.config import Search
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "search.md").read_text(encoding="utf-8")
@@ -24,5 +24,5 @@ def test_every_setting_of_the_search_is_named_and_exists():
 def test_the_settings_of_a_command_make_sense(command):
     assert command[0] == "regard"
     assert command[1] in ("predict", "evaluate")
-    _, given = apart(None, [each for each in command if each.startswith(f"--{PART}")], command[1])
-    sensible("translate", [read("translate", None, [f"--{each}" for each in given])])
+    _, given = split_arguments(None, [each for each in command if each.startswith(f"--{PART}")], command[1])
+    check_configs("translate", [read_config("translate", None, [f"--{each}" for each in given])])

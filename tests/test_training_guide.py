@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.cli import backtranslate
-from regard.cli.train import read, sensible
+from regard.cli.train import check_configs, read_config
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
 COMMANDS = [shlex.split(line) for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines()]
@@ -19,7 +19,7 @@ def test_a_training_of_the_guide_has_settings_that_exist_and_go_together(command
     _, _, task, *options = command
     options = options[options[0] == "run/config.toml" :]
     place = options.index("--out")
-    sensible(task, [read(task, None, options[:place] + options[place + 2 :])])
+    check_configs(task, [read_config(task, None, options[:place] + options[place + 2 :])])
 
 
 def test_the_other_command_of_the_guide_has_the_options_it_is_shown_with():

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from regard.cli._bad_inputs import Unread
+from regard.cli._bad_inputs import BadInputs
 from regard.cli._journal import Journal
-from regard.cli._predict_io import Asking, to_file
-from regard.cli._progress import Pace
+from regard.cli._predict_io import AnswerWriter, write_to_file
+from regard.cli._progress import ProgressLine
 from regard.errors import DataError
 
 LINES, WINDOW, BATCH = 300, 40, 7
@@ -78,9 +78,11 @@ def inputs():
 
 def answer(out: Path, pause: float):
     with Journal(out, WORK) as journal, open(os.devnull, "w") as nowhere:
-        pace = Pace(LINES, journal.head.lines, stream=nowhere)
+        progress = ProgressLine(LINES, journal.head.lines, stream=nowhere)
         model = Slow(out.with_suffix(".tally"), pause)
-        return to_file(Asking(model, as_json=True, unread=Unread("lines")), inputs(), journal, WINDOW, pace)
+        return write_to_file(
+            AnswerWriter(model, as_json=True, bad_inputs=BadInputs("lines")), inputs(), journal, WINDOW, progress
+        )
 
 
 def attempt(out: Path, pause: float) -> int:

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from regard import config as configuration
 from regard.cli import app
-from regard.cli._image_options import posed
-from regard.cli.compare import _measured
+from regard.cli._image_options import append_question
+from regard.cli.compare import _train_and_evaluate
 from regard.compare.plan import plan
 from regard.compare.variations import Varied
 from regard.errors import DataError
@@ -92,7 +92,7 @@ def test_a_page_shows_the_picture_and_the_question(run, picture, tmp_path):
         (["predict", "RUN", "PICTURE\twhy?", "--question", ASKED], "input 1 has a question of its own"),
         (["predict", "RUN", "gone.png", "--question", ASKED], "gone.png"),
         (["predict", "RUN", "PICTURE", "--question", ASKED, "--beam", "2"], "--beam is for models that write text"),
-        (["view", "RUN", "PICTURE", "--question", "xyzzy", "--html", "OUT"], "knows nothing of"),
+        (["view", "RUN", "PICTURE", "--question", "xyzzy", "--html", "OUT"], "has no token of"),
         (["evaluate", "RUN", "--data.test=TABLE", "--data.text=2"], "--data.image and --data.question and --data.answer"),
     ],
 )
@@ -117,17 +117,17 @@ def test_a_model_that_is_asked_nothing_refuses_a_question(tmp_path):
 
 
 def test_one_question_for_all_is_refused_where_a_line_has_its_own():
-    assert list(posed(["a.png", "", "b.png"], "why?")) == ["a.png\twhy?", "", "b.png\twhy?"]
-    assert list(posed(["a.png\twhy?"], None)) == ["a.png\twhy?"]
+    assert list(append_question(["a.png", "", "b.png"], "why?")) == ["a.png\twhy?", "", "b.png\twhy?"]
+    assert list(append_question(["a.png\twhy?"], None)) == ["a.png\twhy?"]
     with pytest.raises(DataError, match=r"input 2 has a question of its own, 'b.png\\thow\?'; leave one of the two out"):
-        list(posed(["a.png", "b.png\thow?"], "why?"))
+        list(append_question(["a.png", "b.png\thow?"], "why?"))
 
 
 def test_kinds_are_compared(tmp_path):
     varied = [Varied("model.attention", ("additive", "transformer"))]
     planned = plan(lambda more: configuration.read(Config, overrides=[*TINY, *more]), varied, [], 1, Config())
     assert [each.refused for each in planned] == [None, None]
-    figures = _measured("vqa", planned[1].config, Path(tmp_path / "run"), None)
+    figures = _train_and_evaluate("vqa", planned[1].config, Path(tmp_path / "run"), None)
     assert {"accuracy", "looks", "loss"} <= figures["valid"].keys()
 
 

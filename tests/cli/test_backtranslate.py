@@ -12,7 +12,7 @@ def test_targets_come_in_and_a_table_to_train_on_goes_out(run_directory, tmp_pat
     assert done.returncode == 0, done.stderr
     assert (
         done.stdout
-        == f"{out}: 2 pairs, 1 targets left out: no source, or longer than the model reads, 1 real pairs behind them\n"
+        == f"{out}: 2 pairs, 1 targets left out: no source, or longer than the model reads, 1 real pairs appended\n"
     )
     assert done.stderr == "3 targets read · 2 pairs\n"
     rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
@@ -35,7 +35,7 @@ def test_targets_come_in_and_a_table_to_train_on_goes_out(run_directory, tmp_pat
         (["--out", "x.tsv", "--temperature", "0.5"], "--temperature would change nothing: it needs --draw sample, got beam"),
         (
             ["--out", "x.tsv", "--draw", "sample", "--temperature", "0"],
-            "--temperature 0 draws nothing; that is --draw greedy",
+            "--temperature 0 is greedy decoding: use --draw greedy",
         ),
         (["--out", "x.tsv", "--tag", "<B T>"], "--tag needs one word without spaces, got '<B T>'"),
     ],

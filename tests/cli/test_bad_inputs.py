@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli._bad_inputs import TOLD, Unread, unread
+from regard.cli._bad_inputs import LISTED, BadInputs, collect_bad_inputs
 from regard.config import ImageTextData
 from regard.data.image.codec import ImageTextCodec
 from regard.data.records import Record
@@ -17,7 +17,7 @@ def model(kind):
 
 
 def test_each_is_told_with_its_line_and_the_last_word_says_that_the_others_are_answered(capsys):
-    missed = Unread("list.txt")
+    missed = BadInputs("list.txt")
     missed.note(3, "cut.png", DataError("input:1: cut.png is a PNG picture that cannot be decoded"))
     missed.note(7, "x.png", DataError("there is no file x.png"))
     told = capsys.readouterr().err.splitlines()
@@ -26,32 +26,35 @@ def test_each_is_told_with_its_line_and_the_last_word_says_that_the_others_are_a
         "regard: list.txt:7: there is no file x.png",
     ]
     assert missed.texts == {"cut.png", "x.png"}
-    assert missed.last(3, 2) == (
+    assert missed.summarise(3, 2) == (
         "list.txt:3 has no answer (2 such in all): its picture cannot be read, or its scores are not finite; such answers are "
-        "left empty. Mend these lines, and ask them again. Everything else is answered"
+        "left empty. Correct these lines, and run them again. Everything else is answered"
     )
 
 
 def test_no_more_than_a_few_are_told_one_by_one(capsys):
-    missed = Unread("list.txt", worded=True)
-    for number in range(1, TOLD + 3):
+    missed = BadInputs("list.txt", has_text=True)
+    for number in range(1, LISTED + 3):
         missed.note(number, f"{number}.png", DataError("is empty"))
-    assert len(capsys.readouterr().err.splitlines()) == TOLD
-    told = missed.last(1, TOLD + 2)
-    assert f"({TOLD + 2} such in all, the first {TOLD} of which are named above)" in told
+    assert len(capsys.readouterr().err.splitlines()) == LISTED
+    told = missed.summarise(1, LISTED + 2)
+    assert f"({LISTED + 2} such in all, the first {LISTED} of which are named above)" in told
     assert "or the model knows none of its words, or they are too many" in told
 
 
 @pytest.mark.parametrize(("kind", "worded"), [(ImageTextCodec, False), (PairCodec, True)])
 def test_a_file_of_pictures_is_taken_note_of(kind, worded):
-    missed = unread(model(kind), None, "list.txt")
-    assert (missed.name, missed.worded) == ("list.txt", worded)
-    assert unread(model(kind), None, None).name == "input"
+    missed = collect_bad_inputs(model(kind), None, "list.txt")
+    assert (missed.name, missed.has_text) == ("list.txt", worded)
+    assert collect_bad_inputs(model(kind), None, None).name == "input"
 
 
 def test_a_single_input_is_not():
-    assert unread(model(ImageTextCodec), "photo.png", None) is None
-    assert unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), "Tom", None) is None
+    assert collect_bad_inputs(model(ImageTextCodec), "photo.png", None) is None
+    assert (
+        collect_bad_inputs(SimpleNamespace(codec=SimpleNamespace(max_source_length=9, reads_files=False)), "Tom", None)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,8 +65,10 @@ def test_a_single_input_is_not():
     ],
 )
 def test_the_last_word_of_a_model_that_reads_text_says_why_an_answer_may_be_missing(begun, done):
-    missed = unread(SimpleNamespace(codec=SimpleNamespace(max_source_length=9)), None, "list.txt")
-    assert missed.last(3, 2000, begun) == (
+    missed = collect_bad_inputs(
+        SimpleNamespace(codec=SimpleNamespace(max_source_length=9, reads_files=False)), None, "list.txt"
+    )
+    assert missed.summarise(3, 2000, begun) == (
         "list.txt:3 has nothing in it that the model knows, or more than the 8 tokens that it reads, or scores that are not "
         f"finite (2,000 such in all): {done}; cut what is too long. Everything else is answered"
     )

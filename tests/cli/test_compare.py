@@ -11,7 +11,7 @@ from regard import config as configuration
 from regard.cli import app
 from regard.compare import sweep as sweeping
 from regard.compare.progress import Lines
-from regard.compare.workers import Job, work
+from regard.compare.workers import Job, run_jobs
 from regard.errors import Interrupted
 from regard.tasks.reverse import Config
 
@@ -62,7 +62,7 @@ def test_a_training_that_is_stopped_leaves_a_checkpoint_to_go_on_from(tmp_path):
     thread.start()
     request = {"task": "reverse", "config": config, "directory": str(log.parent), "beam": None}
     with pytest.raises(Interrupted) as raised:
-        work([Job("a", request)], 1, Lines(1, None), lambda job, reason: pytest.fail(f"it ended: {reason}"))
+        run_jobs([Job("a", request)], 1, Lines(1, None), lambda job, reason: pytest.fail(f"it ended: {reason}"))
     thread.join()
     assert raised.value.code == 143
     assert list((log.parent / "checkpoints").glob("[0-9]*"))

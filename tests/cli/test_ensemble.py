@@ -37,7 +37,7 @@ def test_runs_become_one_that_every_command_takes(run_directory, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([], "ensemble needs a directory for what it makes: --out DIR"),
+        ([], "ensemble needs a new run directory: --out DIR"),
         (["--weights", "1,x", "--out", "OUT"], "--weights needs numbers with commas between them, such as 2,1,1, got '1,x'"),
         (["--weights", "1,2,3", "--out", "OUT"], "an ensemble of 2 members needs as many weights, got 3"),
         (["--weights", "1,2", "--stack", "x", "--out", "OUT"], "--weights gives the weights and --stack learns them"),

@@ -2,7 +2,7 @@ import json
 
 from rich.cells import cell_len
 
-from regard.cli.evaluate import told
+from regard.cli.evaluate import format_figures
 from regard.metrics.text import Measurement
 
 from .conftest import regard
@@ -52,5 +52,5 @@ def test_a_run_that_held_lines_out_says_so_and_where_their_figures_are(tmp_path)
 
 def test_figures_stand_below_each_other_under_wide_letters():
     found = Measurement(50.0, 40.0, 60.0, "ap")
-    lines = told({"map50": found, "ap 正方形": found, "ap 五角星的一种别的": found}).splitlines()
+    lines = format_figures({"map50": found, "ap 正方形": found, "ap 五角星的一种别的": found}).splitlines()
     assert [cell_len(line.partition(" 50.00")[0]) for line in lines] == [20, 20, 20]

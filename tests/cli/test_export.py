@@ -1,7 +1,7 @@
 import shutil
 from pathlib import Path
 
-from regard.cli.export import beside
+from regard.cli.export import default_output
 
 from .conftest import regard
 
@@ -36,8 +36,8 @@ def test_without_a_place_an_export_lies_beside_its_model(run_directory, tmp_path
 
 
 def test_the_place_beside_a_model_is_named_after_the_format():
-    assert beside(Path("runs/one/"), "onnx", "float32") == Path("runs/one-onnx").resolve()
-    assert beside(Path("."), "ctranslate2", "int8").name == f"{Path.cwd().name}-ctranslate2-int8"
+    assert default_output(Path("runs/one/"), "onnx", "float32") == Path("runs/one-onnx").resolve()
+    assert default_output(Path("."), "ctranslate2", "int8").name == f"{Path.cwd().name}-ctranslate2-int8"
 
 
 def test_a_trace_through_an_engine_that_gives_none_is_refused_before_anything_is_answered(run_directory, tmp_path):

@@ -4,7 +4,7 @@ import torch
 from safetensors.torch import save_file
 
 from regard import load
-from regard.cli.import_ import bring
+from regard.cli.import_ import import_model
 from regard.data.image.writing import png
 from regard.interop.huggingface.settings import read
 from regard.interop.huggingface.tensors import shapes
@@ -23,10 +23,10 @@ def test_a_folder_becomes_a_run_that_answers(tmp_path, capsys):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(table))
     save_file({name: torch.randn(shape) for name, shape in shapes(read(folder)).items()}, folder / "model.safetensors")
-    bring(folder, tmp_path / "run", "translate", first="7")
+    import_model(folder, tmp_path / "run", "translate", first="7")
     told = capsys.readouterr().out
     assert "a run of the task translate" in told
-    assert "its texts cut by spaces into ids (it has no tokenizer.json)" in told
+    assert "its texts tokenized by spaces into ids (it has no tokenizer.json)" in told
     [[answer]] = load(tmp_path / "run", "cpu").predict(["4 5 6"])
     assert answer.text.split()[0] == "7"
     assert all(word.isdecimal() for word in answer.text.split())
@@ -42,7 +42,7 @@ def test_a_folder_that_cannot_be_taken_is_one_paragraph(tmp_path):
     assert "is a model of the type whisper, which listens to speech: there is no such model here" in done.stderr
     done = regard("import", tmp_path)
     assert done.returncode == 2
-    assert "import needs a directory for what it makes: --out DIR" in done.stderr
+    assert "import needs a new run directory: --out DIR" in done.stderr
 
 
 def test_a_model_of_pictures_becomes_a_run_that_tells_them(tmp_path):

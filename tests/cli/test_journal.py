@@ -16,9 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli._journal import Chain, Journal, Written
-from regard.cli._predict_io import Asking, to_file
-from regard.cli._progress import Pace
+from regard.cli._journal import Chain, Journal, WrittenAnswer
+from regard.cli._predict_io import AnswerWriter, write_to_file
+from regard.cli._progress import ProgressLine
 from regard.errors import DataError, RefusedError
 
 from .killed import Model
@@ -29,20 +29,20 @@ WORK = {"input": "a", "model": "b", "settings": "c"}
 def begun(out: Path, work=WORK, notes: int = 1) -> None:
     """Two lines of a first window, and so many of the next, in a journal that is left."""
     with Journal(out, work) as journal:
-        journal.note(1, Written("second\n"))
-        journal.note(0, Written("first\n", strange=True))
-        journal.turn()
+        journal.note(1, WrittenAnswer("second\n"))
+        journal.note(0, WrittenAnswer("first\n", strange=True))
+        journal.commit_window()
         for place in range(notes):
-            journal.note(place, Written(f"later {place}\n"))
+            journal.note(place, WrittenAnswer(f"later {place}\n"))
 
 
 def test_a_window_is_written_in_order_and_takes_its_name_when_all_is_done(tmp_path):
     out = tmp_path / "out.txt"
     with Journal(out, WORK) as journal:
-        journal.note(1, Written("二\n"))
-        journal.note(0, Written("一\n"))
+        journal.note(1, WrittenAnswer("二\n"))
+        journal.note(0, WrittenAnswer("一\n"))
         assert not out.exists()
-        journal.turn()
+        journal.commit_window()
         journal.finish()
     assert out.read_text(encoding="utf-8") == "一\n二\n"
     assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]
@@ -52,17 +52,17 @@ def test_the_same_work_goes_on_where_it_was_left(tmp_path):
     begun(tmp_path / "out.txt")
     with Journal(tmp_path / "out.txt", WORK) as journal:
         assert journal.head.lines == 2
-        assert journal.noted == {0: Written("later 0\n")}
+        assert journal.answers_of_window == {0: WrittenAnswer("later 0\n")}
         assert (journal.head.strange, journal.head.first) == (1, 1)
-        assert journal.word.endswith("out.txt.partial: going on after line 3")
+        assert journal.message.endswith("out.txt.partial: going on after line 3")
 
 
 @pytest.mark.parametrize("part", WORK)
 def test_other_work_starts_over_and_says_so(tmp_path, part):
     begun(tmp_path / "out.txt")
     with Journal(tmp_path / "out.txt", {**WORK, part: "other"}) as journal:
-        assert journal.word.endswith(f"was begun with another {part}: starting over")
-        assert (journal.head.lines, journal.noted) == (0, {})
+        assert journal.message.endswith(f"was begun with another {part}: starting over")
+        assert (journal.head.lines, journal.answers_of_window) == (0, {})
     assert (tmp_path / "out.txt.partial").read_bytes() == b""
 
 
@@ -71,7 +71,7 @@ def test_lines_that_can_be_read_once_are_never_gone_on_with(tmp_path):
     begun(tmp_path / "out.txt", work)
     with Journal(tmp_path / "out.txt", work) as journal:
         assert journal.head.lines == 0
-        assert "another input" in journal.word
+        assert "another input" in journal.message
 
 
 def sealed(out: Path, change, *lines: object) -> None:
@@ -87,7 +87,7 @@ def test_a_journal_of_another_version_starts_over(tmp_path):
     begun(tmp_path / "out.txt")
     sealed(tmp_path / "out.txt", lambda head: head.update(format=3))
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("was begun with another version: starting over")
+        assert journal.message.endswith("was begun with another version: starting over")
 
 
 def test_a_journal_of_the_first_version_which_had_no_digests_starts_over(tmp_path):
@@ -96,8 +96,8 @@ def test_a_journal_of_the_first_version_which_had_no_digests_starts_over(tmp_pat
     older = json.dumps({"format": 1, "work": WORK, "head": head}) + '\n[0, "later 0\\n", false]\n'
     (tmp_path / "out.txt.partial.journal").write_text(older)
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("was begun with another version: starting over")
-        assert (journal.head.lines, journal.noted) == (0, {})
+        assert journal.message.endswith("was begun with another version: starting over")
+        assert (journal.head.lines, journal.answers_of_window) == (0, {})
 
 
 def test_a_line_that_was_changed_ends_the_reading_there_with_a_warning(tmp_path):
@@ -105,12 +105,12 @@ def test_a_line_that_was_changed_ends_the_reading_there_with_a_warning(tmp_path)
     path = tmp_path / "out.txt.partial.journal"
     path.write_bytes(path.read_bytes().replace(b"later 1", b"later 7"))
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.noted == {0: Written("later 0\n")}
-        assert journal.word.endswith(
+        assert journal.answers_of_window == {0: WrittenAnswer("later 0\n")}
+        assert journal.message.endswith(
             "out.txt.partial.journal is damaged in its line 3: going on after line 3, and answering again what follows"
         )
     with Journal(tmp_path / "out.txt", WORK) as journal:  # it is whole again
-        assert journal.word.endswith("going on after line 3")
+        assert journal.message.endswith("going on after line 3")
 
 
 def test_a_head_that_was_changed_starts_over_with_a_warning(tmp_path):
@@ -118,15 +118,15 @@ def test_a_head_that_was_changed_starts_over_with_a_warning(tmp_path):
     path = tmp_path / "out.txt.partial.journal"
     path.write_bytes(path.read_bytes().replace(b'"lines": 2', b'"lines": 1'))
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("out.txt.partial.journal is damaged in its line 1: starting over")
-        assert (journal.head.lines, journal.noted) == (0, {})
+        assert journal.message.endswith("out.txt.partial.journal is damaged in its line 1: starting over")
+        assert (journal.head.lines, journal.answers_of_window) == (0, {})
 
 
 def test_a_size_that_the_partial_file_does_not_have_is_never_given_to_it(tmp_path):
     begun(tmp_path / "out.txt")
     sealed(tmp_path / "out.txt", lambda head: head["head"].update(size=10**12))
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("is not what was written there: starting over")
+        assert journal.message.endswith("is not what was written there: starting over")
         assert (tmp_path / "out.txt.partial").stat().st_size == 0
 
 
@@ -135,15 +135,15 @@ def test_a_line_that_is_no_answer_ends_the_reading_there(tmp_path, line):
     begun(tmp_path / "out.txt")
     sealed(tmp_path / "out.txt", lambda head: None, [3, "whole\n", False], line, [1, "later\n", False])
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.noted == {3: Written("whole\n")}
-        assert "is damaged in its line 3" in journal.word
+        assert journal.answers_of_window == {3: WrittenAnswer("whole\n")}
+        assert "is damaged in its line 3" in journal.message
 
 
 def test_a_place_that_was_answered_twice_ends_the_reading_there(tmp_path):
     begun(tmp_path / "out.txt")
     sealed(tmp_path / "out.txt", lambda head: None, [0, "one\n", False], [0, "two\n", False])
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.noted == {0: Written("one\n")}
+        assert journal.answers_of_window == {0: WrittenAnswer("one\n")}
 
 
 @pytest.mark.parametrize("change", [None, {"lines": None}, {"lines": "2"}, {"size": -4}])
@@ -151,7 +151,7 @@ def test_a_journal_that_does_not_say_how_far_it_is_starts_over(tmp_path, change)
     begun(tmp_path / "out.txt")
     sealed(tmp_path / "out.txt", lambda table: table.update(head=None if change is None else table["head"] | change))
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("is not what was written there: starting over")
+        assert journal.message.endswith("is not what was written there: starting over")
         assert journal.head.lines == 0
 
 
@@ -160,7 +160,7 @@ def test_answers_that_were_changed_are_not_gone_on_with(tmp_path, change):
     begun(tmp_path / "out.txt")
     (tmp_path / "out.txt.partial").write_bytes(change)
     with Journal(tmp_path / "out.txt", WORK) as journal:
-        assert journal.word.endswith("is not what was written there: starting over")
+        assert journal.message.endswith("is not what was written there: starting over")
         assert journal.head.lines == 0
 
 
@@ -171,7 +171,7 @@ def test_wherever_the_journal_is_torn_what_stands_before_is_kept(tmp_path):
     for size in range(head, len(whole) + 1):
         (tmp_path / "out.txt.partial.journal").write_bytes(whole[:size])
         with Journal(tmp_path / "out.txt", WORK) as journal:
-            assert len(journal.noted) == whole[head:size].count(b"\n")
+            assert len(journal.answers_of_window) == whole[head:size].count(b"\n")
             assert journal.head.lines == 2
 
 
@@ -219,8 +219,8 @@ def test_what_another_process_finishes_meanwhile_keeps_its_name_and_its_answers(
 
     monkeypatch.setattr(fcntl, "flock", finished)
     with Journal(out, WORK) as journal:
-        journal.note(0, Written("mine\n"))
-        journal.turn()
+        journal.note(0, WrittenAnswer("mine\n"))
+        journal.commit_window()
     assert (out.read_text(), partial.read_text()) == ("theirs\n", "mine\n")
 
 
@@ -252,8 +252,8 @@ def half_written(out: Path) -> str:
     texts = [f"line {number} 猫{'x' * (number * 37 % 23) ** 2}" for number in range(30)]
     try:
         with Journal(out, WORK) as journal:
-            pace = Pace(None, stream=io.StringIO())
-            to_file(Asking(Model(), as_json=True), [(text, wish) for text in texts], journal, 12, pace)
+            progress = ProgressLine(None, stream=io.StringIO())
+            write_to_file(AnswerWriter(Model(), as_json=True), [(text, wish) for text in texts], journal, 12, progress)
     except DataError as error:
         return str(error)
     return ""
@@ -350,10 +350,10 @@ def test_a_folder_that_is_removed_meanwhile_ends_in_one_paragraph(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     with Journal(folder / "out.txt", WORK) as journal:
-        journal.note(0, Written("first\n"))
+        journal.note(0, WrittenAnswer("first\n"))
         shutil.rmtree(folder)
         with pytest.raises(DataError, match=r"--out cannot write .*out\.txt\.partial\.journal: No such file or directory"):
-            journal.turn()
+            journal.commit_window()
     assert not folder.exists()
 
 

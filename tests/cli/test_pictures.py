@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from regard import config as configuration
 from regard.cli import app
-from regard.cli.compare import _measured
+from regard.cli.compare import _train_and_evaluate
 from regard.compare.plan import plan
 from regard.compare.variations import Varied
 from regard.tasks.caption.task import Config
@@ -99,7 +99,7 @@ def test_kinds_are_compared(tmp_path):
     varied = [Varied("model.attention", ("additive", "grid_coverage"))]
     planned = plan(lambda more: configuration.read(Config, overrides=[*settings, *more]), varied, [], 1, Config())
     assert [each.refused for each in planned] == [None, None]
-    figures = _measured("caption", planned[1].config, Path(tmp_path / "run"), None)
+    figures = _train_and_evaluate("caption", planned[1].config, Path(tmp_path / "run"), None)
     assert {"exact", "looks", "loss"} <= figures["valid"].keys()
 
 

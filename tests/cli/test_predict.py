@@ -155,10 +155,10 @@ class Stopped(BaseException):
 
 def answer(model, texts, out, notes=None, **options):
     """Answer texts into a file, in windows of 15; be stopped when so many answers are noted."""
-    from regard.cli._bad_inputs import Unread
+    from regard.cli._bad_inputs import BadInputs
     from regard.cli._journal import Journal
-    from regard.cli._predict_io import Asking, to_file
-    from regard.cli._progress import Pace
+    from regard.cli._predict_io import AnswerWriter, write_to_file
+    from regard.cli._progress import ProgressLine
     from regard.decoding.constraints.spec import ConstraintSpec
 
     wishes = [ConstraintSpec(include=("喜欢",)) if place % 11 == 5 else ConstraintSpec() for place in range(len(texts))]
@@ -173,8 +173,8 @@ def answer(model, texts, out, notes=None, **options):
             note(*given)
 
         journal.note = stopping
-        asking = Asking(model, as_json=True, unread=Unread("in.txt", tokens=255), **options)
-        to_file(asking, zip(texts, wishes, strict=True), journal, 15, Pace(None, stream=io.StringIO()))
+        asking = AnswerWriter(model, as_json=True, bad_inputs=BadInputs("in.txt", tokens=255), **options)
+        write_to_file(asking, zip(texts, wishes, strict=True), journal, 15, ProgressLine(None, stream=io.StringIO()))
 
 
 def test_scores_after_any_kill_are_those_of_an_undisturbed_run(run_directory, tmp_path):

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from regard.cli._bad_inputs import Unread
-from regard.cli._journal import Journal, Written
-from regard.cli._predict_io import Asking, Strange, to_file, to_stream, windows
-from regard.cli._progress import Pace
+from regard.cli._bad_inputs import BadInputs
+from regard.cli._journal import Journal, WrittenAnswer
+from regard.cli._predict_io import AnswerWriter, Unanswered, windows, write_to_file, write_to_stream
+from regard.cli._progress import ProgressLine
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import DataError
 from regard.inference.prediction import Prediction
@@ -40,7 +40,7 @@ def inputs(*texts, wish=ConstraintSpec()):
 
 def test_answers_are_written_in_the_order_of_the_inputs_and_what_is_unknown_is_left_empty():
     stream = io.StringIO()
-    assert to_stream(Asking(Model()), inputs("ab", "?", "", "cd", "?"), stream, size=2) == Strange(2, 2)
+    assert write_to_stream(AnswerWriter(Model()), inputs("ab", "?", "", "cd", "?"), stream, size=2) == Unanswered(2, 2)
     assert stream.getvalue() == "ba\n\n\ndc\n\n"
 
 
@@ -48,28 +48,30 @@ def test_what_a_journal_has_is_asked_again_only_with_its_batch_and_keeps_its_ans
     model = Model()
     with Journal(tmp_path / "out", WORK) as journal:
         for place, text in enumerate(("1\n", "2\n")):
-            journal.note(place, Written(text))
-        journal.turn()
-        journal.note(1, Written("4\n"))
+            journal.note(place, WrittenAnswer(text))
+        journal.commit_window()
+        journal.note(1, WrittenAnswer("4\n"))
     with Journal(tmp_path / "out", WORK) as journal:
-        found = to_file(Asking(model), inputs("a", "b", "cc", "d", "?"), journal, 2, Pace(None, stream=io.StringIO()))
+        found = write_to_file(
+            AnswerWriter(model), inputs("a", "b", "cc", "d", "?"), journal, 2, ProgressLine(None, stream=io.StringIO())
+        )
     assert (tmp_path / "out").read_text() == "1\n2\ncc\n4\n\n"
     assert model.asked == [["cc", "d"], []]
     assert model.done == [{1}, set()]
-    assert found == Strange(1, 5)
+    assert found == Unanswered(1, 5)
 
 
 def test_more_answers_than_inputs_are_refused(tmp_path):
     with Journal(tmp_path / "out", WORK) as journal:
-        journal.note(0, Written("1\n"))
-        journal.turn()
+        journal.note(0, WrittenAnswer("1\n"))
+        journal.commit_window()
         with pytest.raises(DataError, match="has more answers than there are inputs; remove it, and start again"):
-            to_file(Asking(Model()), inputs(), journal, 2, Pace(None, stream=io.StringIO()))
+            write_to_file(AnswerWriter(Model()), inputs(), journal, 2, ProgressLine(None, stream=io.StringIO()))
 
 
 def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
     with pytest.raises(DataError, match="this cannot be had"):
-        to_stream(Asking(Model()), inputs("a", wish=ConstraintSpec(include=("b",))), io.StringIO(), 2)
+        write_to_stream(AnswerWriter(Model()), inputs("a", wish=ConstraintSpec(include=("b",))), io.StringIO(), 2)
 
 
 class Looking(Model):
@@ -92,26 +94,26 @@ ANSWERED = "ba\n\n\nfe\nhg\n\nkj\n"
 
 
 def test_what_cannot_be_read_is_left_empty_and_told_with_its_line(capsys):
-    stream, missed = io.StringIO(), Unread("list.txt")
-    assert to_stream(Asking(Looking(), unread=missed), inputs(*PICTURES), stream, size=4) == Strange(3, 2)
+    stream, missed = io.StringIO(), BadInputs("list.txt")
+    assert write_to_stream(AnswerWriter(Looking(), bad_inputs=missed), inputs(*PICTURES), stream, size=4) == Unanswered(3, 2)
     assert stream.getvalue() == ANSWERED
     told = sorted(capsys.readouterr().err.splitlines())
     assert told == [f"regard: list.txt:{line}" for line in ("2: *c is cut off", "3: !d is no picture", "6: *i is cut off")]
 
 
 def test_what_cannot_be_read_keeps_its_empty_line_in_a_file(tmp_path, capsys):
-    missed = Unread("list.txt")
+    missed = BadInputs("list.txt")
     with Journal(tmp_path / "out", WORK) as journal:
-        pace = Pace(None, stream=io.StringIO())
-        found = to_file(Asking(Looking(), unread=missed), inputs(*PICTURES), journal, 4, pace)
-    assert found == Strange(3, 2)
+        progress = ProgressLine(None, stream=io.StringIO())
+        found = write_to_file(AnswerWriter(Looking(), bad_inputs=missed), inputs(*PICTURES), journal, 4, progress)
+    assert found == Unanswered(3, 2)
     assert (tmp_path / "out").read_text() == ANSWERED
     assert "list.txt:6: *i is cut off" in capsys.readouterr().err
 
 
 def test_what_was_answered_before_a_damaged_picture_is_not_asked_again():
     model = Looking()
-    list(Asking(model, unread=Unread("list.txt")).written(inputs("*a", "b", "c", "d")))
+    list(AnswerWriter(model, bad_inputs=BadInputs("list.txt")).answer_window(inputs("*a", "b", "c", "d")))
     assert model.asked == [["*a", "b", "c", "d"], ["*a"]]
 
 
@@ -119,9 +121,9 @@ def test_what_was_answered_before_a_damaged_picture_is_not_asked_again():
 def test_a_window_is_cut_up_the_same_way_whatever_of_it_is_noted(noted, capsys):
     """A damaged picture leads to other batches: they are the same after a kill, since scores depend on them."""
     window, models = inputs("ab", "*c", "ef", "gh", "ij"), (Looking(), Looking())
-    notes = {place: Written(text or "\n", strange=not text) for place, text in noted.items()}
-    whole = dict(Asking(models[0], unread=Unread("list.txt")).written(window))
-    rest = dict(Asking(models[1], unread=Unread("list.txt")).written(window, notes))
+    notes = {place: WrittenAnswer(text or "\n", strange=not text) for place, text in noted.items()}
+    whole = dict(AnswerWriter(models[0], bad_inputs=BadInputs("list.txt")).answer_window(window))
+    rest = dict(AnswerWriter(models[1], bad_inputs=BadInputs("list.txt")).answer_window(window, notes))
     assert models[0].asked == models[1].asked
     assert rest == {place: written for place, written in whole.items() if place not in notes}
 
@@ -129,13 +131,13 @@ def test_a_window_is_cut_up_the_same_way_whatever_of_it_is_noted(noted, capsys):
 @pytest.mark.parametrize("text", ["!a", "*a"])
 def test_without_anybody_to_take_note_what_cannot_be_read_is_an_error(text):
     with pytest.raises(DataError, match=r"is no picture|is cut off"):
-        to_stream(Asking(Looking()), inputs(text), io.StringIO(), 2)
+        write_to_stream(AnswerWriter(Looking()), inputs(text), io.StringIO(), 2)
 
 
 def test_a_wish_that_cannot_be_had_is_no_picture_that_cannot_be_read():
     with pytest.raises(DataError, match="this cannot be had"):
-        to_stream(
-            Asking(Model(), unread=Unread("list.txt")),
+        write_to_stream(
+            AnswerWriter(Model(), bad_inputs=BadInputs("list.txt")),
             inputs("a", "b", wish=ConstraintSpec(include=("c",))),
             io.StringIO(),
             2,
@@ -163,10 +165,10 @@ def test_boxes_are_told_with_what_is_in_them_and_nothing_found_has_no_map():
             yield 1, [Prediction("", 0.0, ["1,1"], [], torch.ones(0, 1), [], (1, 1), [], [])]
 
     stream = io.StringIO()
-    to_stream(Asking(Finds(), align=True), inputs("a", "b"), stream, size=2)
+    write_to_stream(AnswerWriter(Finds(), align=True), inputs("a", "b"), stream, size=2)
     assert stream.getvalue() == "cat 1 2 3 4 0.90\n\ncat\n██\n\n\n"
     stream = io.StringIO()
-    to_stream(Asking(Finds(), as_json=True), inputs("a", "b"), stream, size=2)
+    write_to_stream(AnswerWriter(Finds(), as_json=True), inputs("a", "b"), stream, size=2)
     first, second = map(json.loads, stream.getvalue().splitlines())
     assert first["answers"][0]["boxes"] == [[1.0, 2.0, 3.0, 4.0]]
     assert (first["answers"][0]["target"], first["answers"][0]["scores"]) == (["cat"], [0.9])

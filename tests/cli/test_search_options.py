@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli._search_options import apart, search_by, wished
+from regard.cli._search_options import override_search, read_constraints, split_arguments
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import ConfigError, DataError
 from regard.tasks.translate import Config
@@ -15,11 +15,11 @@ def model():
 
 
 def test_settings_may_stand_on_either_side_of_the_input():
-    assert apart("--search.beam=3", ["Tom", "--search.mbr", "chrf"], "predict") == (
+    assert split_arguments("--search.beam=3", ["Tom", "--search.mbr", "chrf"], "predict") == (
         "Tom",
         ["search.beam=3", "search.mbr=chrf"],
     )
-    assert apart(None, [], "predict") == (None, [])
+    assert split_arguments(None, [], "predict") == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,17 @@ def test_settings_may_stand_on_either_side_of_the_input():
 )
 def test_what_is_no_setting_of_a_search_is_refused(given, message):
     with pytest.raises(ConfigError, match=message):
-        apart(None, given, "predict")
+        split_arguments(None, given, "predict")
 
 
 def test_two_beams_contradict_each_other():
     with pytest.raises(ConfigError, match=r"--beam is --search.beam for short; give one of them"):
-        search_by(model(), ["search.beam=3"], 4)
+        override_search(model(), ["search.beam=3"], 4)
 
 
 def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
     asked = model()
-    search_by(asked, ["search.beam_groups=2", "search.diversity_penalty=1.5"], 4)
+    override_search(asked, ["search.beam_groups=2", "search.diversity_penalty=1.5"], 4)
     assert (asked.config.search.beam, asked.config.search.beam_groups, asked.config.search.diversity_penalty) == (4, 2, 1.5)
     assert asked.config.data == Config().data
 
@@ -63,31 +63,34 @@ def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
         (["search.mbr_candidates=0", "search.mbr=chrf"], "search.mbr_candidates needs to be 1 or more, got 0"),
         (
             ["search.beam_groups=2", "search.beam=2", "search.mbr=chrf", "search.mbr_from=sample"],
-            "search.beam_groups=2 would change nothing: with search.mbr_from=sample candidates are drawn",
+            "search.beam_groups=2 would change nothing: with search.mbr_from=sample candidates are sampled",
         ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(given, message):
     with pytest.raises(ConfigError, match=message):
-        search_by(model(), given)
+        override_search(model(), given)
 
 
 def test_every_input_comes_with_what_is_asked_of_its_answer(tmp_path):
-    assert list(wished(["a", "b"], "x", ["y"], [], None)) == [
+    assert list(read_constraints(["a", "b"], "x", ["y"], [], None)) == [
         ("a", ConstraintSpec("x", ("y",))),
         ("b", ConstraintSpec("x", ("y",))),
     ]
     path = tmp_path / "c.jsonl"
     path.write_text('{"prefix": "x"}\n\n', encoding="utf-8")
-    assert list(wished(["a", "b"], None, [], [], str(path))) == [("a", ConstraintSpec("x")), ("b", ConstraintSpec())]
-    with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and ends before line 3; an empty line asks"):
-        list(wished(["a", "b", "c"], None, [], [], str(path)))
+    assert list(read_constraints(["a", "b"], None, [], [], str(path))) == [
+        ("a", ConstraintSpec("x")),
+        ("b", ConstraintSpec()),
+    ]
+    with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and ends before line 3; an empty line has"):
+        list(read_constraints(["a", "b", "c"], None, [], [], str(path)))
     with pytest.raises(DataError, match=r"c.jsonl needs a line for each input, and has more lines than there are inputs"):
-        list(wished(["a"], None, [], [], str(path)))
+        list(read_constraints(["a"], None, [], [], str(path)))
     with pytest.raises(
         ConfigError, match="give --constraints, or --prefix, --include and --exclude for all inputs; not both"
     ):
-        wished(["a"], "x", [], [], str(path))
+        read_constraints(["a"], "x", [], [], str(path))
 
 
 def test_answers_are_as_each_line_of_a_file_asks(run_directory, tmp_path):
@@ -121,6 +124,6 @@ def test_a_model_is_measured_by_another_search(run_directory, tmp_path):
 def test_what_is_refused_is_quoted_short_and_on_one_line():
     for given in (["--" + "x" * 9999], ["a" * 9999, "b" * 9999], ["--a\nb\x1b[31m=1"]):
         with pytest.raises(ConfigError) as raised:
-            apart(None, given, "predict")
+            split_arguments(None, given, "predict")
         assert len(str(raised.value)) < 400
         assert str(raised.value).isprintable()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from regard.cli._stdin_stream import spoken
+from regard.cli._stdin_stream import read_partial_lines
 from regard.data.lines import lines
 from regard.errors import DataError
 
@@ -20,19 +20,19 @@ class Chunks:
 
 
 def heard(*chunks, **options):
-    return [list(line) for line in spoken(Chunks(*chunks), **options)]
+    return [list(line) for line in read_partial_lines(Chunks(*chunks), **options)]
 
 
 def test_a_piece_is_there_before_its_line_has_ended():
     stream = Chunks(b"Tom cha", b"ses Jerry\n", b"end")
-    line = next(spoken(stream))
+    line = next(read_partial_lines(stream))
     assert next(line) == "Tom cha"
     assert stream.chunks == [b"ses Jerry\n", b"end"]
     assert list(line) == ["ses Jerry"]
 
 
 def test_what_nobody_takes_of_a_line_is_let_go():
-    found = spoken(Chunks(b"one ", b"line\nother\n"))
+    found = read_partial_lines(Chunks(b"one ", b"line\nother\n"))
     assert next(next(found)) == "one "
     assert list(next(found)) == ["other"]
 
@@ -61,11 +61,11 @@ def test_lines_are_what_they_would_be_in_a_file(tmp_path_factory, parts, sizes):
 
 
 def test_a_stream_like_standard_input_is_read():
-    assert [list(line) for line in spoken(io.BufferedReader(io.BytesIO(b"a b\n")))] == [["a b"]]
+    assert [list(line) for line in read_partial_lines(io.BufferedReader(io.BytesIO(b"a b\n")))] == [["a b"]]
 
 
 def test_what_cannot_be_read_is_told_after_what_can():
-    found = spoken(Chunks(b"good\nba\xffd\n"))
+    found = read_partial_lines(Chunks(b"good\nba\xffd\n"))
     assert list(next(found)) == ["good"]
     with pytest.raises(DataError, match=r"stdin:2 is not UTF-8: 0xff \(invalid start byte\); convert it to UTF-8"):
         list(next(found))

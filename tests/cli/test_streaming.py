@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from regard import tasks
-from regard.cli._bad_inputs import Unread
-from regard.cli._predict_io import Strange
-from regard.cli._streaming import LISTEN, STREAM, listened, streamed, way
+from regard.cli._bad_inputs import BadInputs
+from regard.cli._predict_io import Unanswered
+from regard.cli._streaming import LISTEN, STREAM, answer_stdin, select_streaming, write_streamed
 from regard.config import AttentionPart, Data, Model, Search, Train
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import ConfigError, DataError
@@ -39,7 +39,7 @@ class Flushed(io.StringIO):
 def test_every_piece_is_flushed_and_every_answer_has_its_line():
     model, stream = trained(), Flushed()
     texts = ["Tom chases Jerry", "", "Mary likes Tom"]
-    assert streamed(model, ((text, ConstraintSpec()) for text in texts), stream) == Strange()
+    assert write_streamed(model, ((text, ConstraintSpec()) for text in texts), stream) == Unanswered()
     said = [answer(model, texts[0]), "", answer(model, texts[2])]
     assert stream.getvalue().split("\n") == [*said, ""]
     assert len(stream.seen) > 6
@@ -48,9 +48,9 @@ def test_every_piece_is_flushed_and_every_answer_has_its_line():
 
 def test_what_the_model_knows_nothing_of_is_left_empty():
     stream = io.StringIO()
-    assert streamed(
+    assert write_streamed(
         trained(), [("☃ ☂", ConstraintSpec()), ("Tom", ConstraintSpec()), ("☃", ConstraintSpec())], stream
-    ) == Strange(2, 1)
+    ) == Unanswered(2, 1)
     assert stream.getvalue().split("\n")[0] == ""
 
 
@@ -69,25 +69,25 @@ class Looking:
 def test_a_picture_that_cannot_be_read_is_told_with_its_line_and_the_others_are_answered(capsys):
     asked = [(text, ConstraintSpec(prefix="a")) for text in ("ab", "*c", "ad")]
     stream = io.StringIO()
-    assert streamed(Looking(), asked, stream, Unread("list.txt")) == Strange(1, 2)
+    assert write_streamed(Looking(), asked, stream, BadInputs("list.txt")) == Unanswered(1, 2)
     assert stream.getvalue() == "ab\n\nad\n"
     assert capsys.readouterr().err == "regard: list.txt:2: *c is cut off\n"
     with pytest.raises(DataError, match="is cut off"):
-        streamed(Looking(), asked, stream)
+        write_streamed(Looking(), asked, stream)
 
 
 def test_wishes_are_granted_and_those_that_cannot_be_are_errors_of_the_user():
     model, stream = trained(), io.StringIO()
-    streamed(model, [("Tom", ConstraintSpec("汤"))], stream)
+    write_streamed(model, [("Tom", ConstraintSpec("汤"))], stream)
     assert stream.getvalue().startswith("汤")
     with pytest.raises(DataError, match="the model cannot write the phrase"):
-        streamed(model, [("Tom", ConstraintSpec(include=("☃",)))], stream)
+        write_streamed(model, [("Tom", ConstraintSpec(include=("☃",)))], stream)
 
 
 def listening(monkeypatch, model, raw):
     stream = Flushed()
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(raw))))
-    return listened(model, stream), stream.getvalue()
+    return answer_stdin(model, stream), stream.getvalue()
 
 
 def test_every_line_is_answered_as_if_it_had_been_whole(monkeypatch):
@@ -102,7 +102,7 @@ def test_every_line_is_answered_as_if_it_had_been_whole(monkeypatch):
         answer(model, "Tom"),
         "",
     ]
-    assert found == (Strange(1, 4), "\n".join(said))
+    assert found == (Unanswered(1, 4), "\n".join(said))
 
 
 def test_what_is_left_of_a_line_is_not_the_next_one(monkeypatch):
@@ -110,38 +110,38 @@ def test_what_is_left_of_a_line_is_not_the_next_one(monkeypatch):
     long = "Tom chases Jerry " * 400
     model.codec = replace(model.codec, max_source_length=4)
     found = listening(monkeypatch, model, f"{long}\nTom\n".encode())
-    assert found == (Strange(1, 1), f"{answer(model, long)}\n{answer(model, 'Tom')}\n")
+    assert found == (Unanswered(1, 1), f"{answer(model, long)}\n{answer(model, 'Tom')}\n")
 
 
 def test_a_line_that_just_fits_is_not_told_and_one_more_token_is(monkeypatch):
     model = stopping(search=Search(max_length=3))
     model.codec = replace(model.codec, max_source_length=4)
-    assert listening(monkeypatch, model, b"Tom chases Jerry\nTom chases Jerry Tom\n")[0] == Strange(1, 2)
+    assert listening(monkeypatch, model, b"Tom chases Jerry\nTom chases Jerry Tom\n")[0] == Unanswered(1, 2)
 
 
 def test_standard_input_that_is_closed_is_told(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="- cannot be read"):
-        listened(stopping(), io.StringIO())
+        answer_stdin(stopping(), io.StringIO())
 
 
 def test_a_refusal_comes_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ConfigError, match="got a beam of 4"):
-        listened(stopping(search=Search(beam=4)), io.StringIO())
+        answer_stdin(stopping(search=Search(beam=4)), io.StringIO())
     with pytest.raises(ConfigError, match=r"search\.mbr=chrf"):
-        streamed(trained(search=Search(mbr="chrf")), iter(int, 1), io.StringIO())
+        write_streamed(trained(search=Search(mbr="chrf")), iter(int, 1), io.StringIO())
 
 
 def test_nothing_asked_for_is_the_usual_way():
-    assert way(False, False, USUAL, "Tom") is None
-    assert way(True, False, USUAL | {"prefix": "a", "file": "f", "unknown": "keep"}, "Tom") == STREAM
-    assert way(False, True, USUAL | {"file": "-"}, None) == LISTEN
+    assert select_streaming(False, False, USUAL, "Tom") is None
+    assert select_streaming(True, False, USUAL | {"prefix": "a", "file": "f", "unknown": "keep"}, "Tom") == STREAM
+    assert select_streaming(False, True, USUAL | {"file": "-"}, None) == LISTEN
 
 
 def test_both_ways_at_once_are_refused():
     with pytest.raises(ConfigError, match="--listen writes as it goes, as --stream does; give one of the two"):
-        way(True, True, USUAL, None)
+        select_streaming(True, True, USUAL, None)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_both_ways_at_once_are_refused():
 def test_what_is_about_whole_answers_is_refused(name, value, option):
     for chosen, flags in ((STREAM, (True, False)), (LISTEN, (False, True))):
         with pytest.raises(ConfigError, match=f"{chosen} writes an answer before it is whole, and {option} is about"):
-            way(*flags, USUAL | {name: value}, None)
+            select_streaming(*flags, USUAL | {name: value}, None)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_what_is_about_whole_answers_is_refused(name, value, option):
 )
 def test_what_is_about_whole_inputs_does_not_go_with_listening(name, value):
     with pytest.raises(ConfigError, match=f"--listen answers standard input .* does not take --{name}; .*or take --stream"):
-        way(False, True, USUAL | {name: value}, None)
+        select_streaming(False, True, USUAL | {name: value}, None)
     with pytest.raises(ConfigError, match="does not take INPUT"):
-        way(False, True, USUAL, "Tom")
+        select_streaming(False, True, USUAL, "Tom")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.train import settings, summary
+from regard.cli.train import settings, summarise
 from regard.errors import ConfigError
 
 from .conftest import SMALL, regard
@@ -36,7 +36,7 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["translate"], "train needs a directory for what it learns: --out DIR"),
+        (["translate"], "train needs a run directory: --out DIR"),
         (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
         (
             ["translate", "--train.learning_rat=1", "--out", "x"],
@@ -51,7 +51,10 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
             ["reverse", "--train.schedule=noam", "--out", "x"],
             "train.schedule=noam needs train.warmup_steps of 1 or more, got 0",
         ),
-        (["reverse", "--train.scheduled_sampling_steps=5", "--out", "x"], "would change nothing: it needs self-decoding"),
+        (
+            ["reverse", "--train.scheduled_sampling_steps=5", "--out", "x"],
+            "would change nothing: it needs scheduled sampling",
+        ),
         (
             ["reverse", "--train.scheduled_sampling=linear", "--train.scheduled_sampling_max=1.5", "--out", "x"],
             "train.scheduled_sampling_max needs to be from 0 to 1, got 1.5",
@@ -139,7 +142,7 @@ def test_a_training_that_diverges_says_so_and_one_that_cannot_begin_names_the_se
 def test_a_summary_of_figures_that_are_none_at_all_is_a_line():
     metrics = {"ended": "all 8 steps are done", "step": 8, "valid": {"loss": None}}
     line = "run: all 8 steps are done; best at step 8: loss not finite; it diverged: lower train.learning_rate or train.gradient_clip"
-    assert summary(Path("run"), metrics) == line
+    assert summarise(Path("run"), metrics) == line
 
 
 def test_settings_are_read_in_both_spellings():

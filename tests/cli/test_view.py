@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.cli.view import _input, gather
+from regard.cli.view import _is_input, load_traces
 from regard.errors import DataError
 from regard.viewer.trace import Trace
 
@@ -83,7 +83,7 @@ def test_a_page_is_served_until_it_is_interrupted(trace):
         (["TRACE", "Tom"], "is a trace, which holds its inputs already; drop 'Tom'"),
         (["TRACE", "TRACE", "TRACE"], "a page shows one trace or compares two, got 3"),
         (["RUN"], "say what to show it: regard view"),
-        (["RUN", "zzz"], "knows nothing of 'zzz'"),
+        (["RUN", "zzz"], "has no token of 'zzz'"),
         (["TRACE", "--figure", "heatmap"], "say where the figure goes: --out fig.pdf, .svg or .png"),
         (["TRACE", "--figure", "heatmap", "--out", "x.doc"], "a figure is a .pdf, .svg or .png"),
         (["TRACE", "--figure", "pie", "--out", "x.pdf"], "heatmap"),
@@ -128,12 +128,12 @@ def test_a_picture_or_a_folder_of_frames_behind_a_model_is_what_it_is_asked(tmp_
     picture.write_bytes(b"")
     asked = []
     monkeypatch.setattr(module, "_trace", lambda path, text, *_: asked.append((path, text)) or Trace("a", ()))
-    module.gather([str(run), str(picture)], None, "cpu")
-    module.gather([str(run), str(clip)], None, "cpu")
+    module.load_traces([str(run), str(picture)], None, "cpu")
+    module.load_traces([str(run), str(clip)], None, "cpu")
     assert asked == [(run, str(picture)), (run, str(clip))]
 
 
 def test_a_text_that_is_too_long_for_a_name_is_an_input(tmp_path):
-    assert _input(Path("Tom chases Jerry " * 40), 1)
+    assert _is_input(Path("Tom chases Jerry " * 40), 1)
     with pytest.raises(DataError, match=r"there is no (Tom chases Jerry ){4}Tom chases J\.\.\.; give a trace"):
-        gather(["Tom chases Jerry " * 40], None, "cpu")
+        load_traces(["Tom chases Jerry " * 40], None, "cpu")

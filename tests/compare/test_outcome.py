@@ -1,7 +1,7 @@
 import pytest
 
 from regard import registry, tasks
-from regard.compare.outcome import LESS, Column
+from regard.compare.outcome import LOWER_IS_BETTER, Column
 
 from .conftest import compared, done, lost
 
@@ -47,4 +47,4 @@ def test_whether_less_is_better_is_known_of_whatever_a_task_measures(task):
     worst = found.measure(wrong, right, right, found.Config())
     for name, figure in best.items():
         if not isinstance(figure, list):
-            assert (figure.value < worst[name].value) == (name in LESS), f"put {name} into LESS, or take it out"
+            assert (figure.value < worst[name].value) == (name in LOWER_IS_BETTER), f"put {name} into LESS, or take it out"

@@ -21,10 +21,10 @@ def comparison():
 def test_the_page_says_what_was_found_and_what_the_spread_leaves_of_it(comparison):
     page = html(comparison)
     assert "6 combinations × 2 seeds: 8 of 12 trained, 2 at a time, beam 5" in page
-    assert "Best is <b>additive · cnn</b>: test BLEU 31.000 ± 0.000. Not told apart from it by the spread: none." in page
-    close = "Not told apart from it by the spread: additive · rnn."
+    assert "Best is <b>additive · cnn</b>: test BLEU 31.000 ± 0.000. Indistinguishable within the spread: none." in page
+    close = "Indistinguishable within the spread: additive · rnn."
     assert f"Best is <b>additive · cnn</b>: valid BLEU 31.50 ± 0.71, valid loss 68.50 ± 0.71. {close}" in page
-    assert "these seeds do not tell the two apart" in page
+    assert "these seeds do not distinguish the two" in page
     assert "凭这些种子无法区分二者" in page
 
 

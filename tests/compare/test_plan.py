@@ -3,15 +3,15 @@ import os
 import pytest
 
 from regard import config as configuration
-from regard.compare.plan import Planned, apart, plan, readable
-from regard.compare.variations import Along, Varied
+from regard.compare.plan import Planned, check_data, check_folders, plan
+from regard.compare.variations import Conditional, Varied
 from regard.errors import ConfigError, DataError
 from regard.tasks.detect.task import Config as Detect
 from regard.tasks.reverse import Config
 
 ATTENTION = Varied("model.attention", ("none", "additive"))
 DECODER = Varied("model.decoder", ("recurrent", "transformer"))
-TRANSFORMER = Along((Varied("model.decoder", ("transformer",)),), ("model.encoder=transformer", "model.heads=8"))
+TRANSFORMER = Conditional((Varied("model.decoder", ("transformer",)),), ("model.encoder=transformer", "model.heads=8"))
 
 
 def planned(varied, withs=(), seeds=1, options=()):
@@ -93,8 +93,8 @@ def test_data_that_is_not_there_is_told_before_anything_trains(tmp_path):
 def test_a_table_of_more_than_two_columns_is_read_as_its_task_reads_it(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"image": "a.png", "labels": ["cat"], "boxes": [[1, 2, 3]]}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.jsonl:1 box 1 \(cat\) needs four numbers, got \[1, 2, 3\]"):
-        readable(str(tmp_path / "a.jsonl"), Detect())
-    readable(None, Detect())
+        check_data(str(tmp_path / "a.jsonl"), Detect())
+    check_data(None, Detect())
 
 
 def test_standard_input_cannot_be_read_for_each_training():
@@ -105,10 +105,10 @@ def test_standard_input_cannot_be_read_for_each_training():
 def test_a_pipe_cannot_be_read_for_each_training(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match=r"pipe is a pipe, which can be read once; name a file"):
-        readable(f"{tmp_path}/a.tsv+{tmp_path}/pipe", Config())
+        check_data(f"{tmp_path}/a.tsv+{tmp_path}/pipe", Config())
 
 
 def test_two_trainings_never_share_a_directory():
     with pytest.raises(ConfigError, match=r"a/b, seed 0 and a:b, seed 0 would both train in a_b-0; compare them in two"):
-        apart([Planned(("a/b",), 0, None), Planned(("a:b",), 0, None)])
-    apart([Planned(("additive+hard",), 0, None), Planned(("additive_hard",), 0, None)])
+        check_folders([Planned(("a/b",), 0, None), Planned(("a:b",), 0, None)])
+    check_folders([Planned(("additive+hard",), 0, None), Planned(("additive_hard",), 0, None)])

@@ -5,7 +5,7 @@ import pytest
 
 from regard import manifest
 from regard.compare import sweep as sweeping
-from regard.compare.figures import store
+from regard.compare.figures import save_figures
 from regard.compare.plan import Planned
 from regard.compare.sweep import Sweep
 from regard.errors import RefusedError, UnwritableError
@@ -19,13 +19,13 @@ def sweep(tmp_path, monkeypatch):
     """A sweep of three, one of which cannot be built, whose trainings end as `endings` says."""
 
     def made(**endings):
-        def work(jobs, at_once, display, ended):
+        def run_jobs(jobs, at_once, display, ended):
             for job in jobs:
                 if endings.get(job.name) is None:
                     train(tmp_path / "cmp" / f"{job.name.split(',')[0]}-0")
                 ended(job, endings.get(job.name))
 
-        monkeypatch.setattr(sweeping, "work", work)
+        monkeypatch.setattr(sweeping, "run_jobs", run_jobs)
         planned = [Planned(("a",), 0, Config()), Planned(("b",), 0, Config()), Planned(("c",), 0, Config(), "7 heads")]
         return Sweep("reverse", ("x",), planned, tmp_path / "cmp", seeds=1)
 
@@ -35,7 +35,7 @@ def sweep(tmp_path, monkeypatch):
 def train(directory):
     directory.mkdir(exist_ok=True)
     (directory / manifest.NAME).write_bytes(manifest.seal({"files": {"model.safetensors": "abc"}, "pending": {}}))
-    store(directory, Config(), None, FIGURES)
+    save_figures(directory, Config(), None, FIGURES)
 
 
 def states(sweep):
@@ -77,7 +77,7 @@ def test_one_that_fails_is_told_and_tried_again_next_time(sweep, capsys):
 
 def test_figures_that_do_not_belong_to_what_was_asked_are_no_figures(sweep, monkeypatch):
     made = sweep()
-    monkeypatch.setattr(sweeping, "work", lambda jobs, at_once, display, ended: ended(jobs[0], None))
+    monkeypatch.setattr(sweeping, "run_jobs", lambda jobs, at_once, display, ended: ended(jobs[0], None))
     made.run(quiet=True)
     assert states(made)[0] == ("failed", "its data or its model changed while it was measured; start again")
 
@@ -103,11 +103,11 @@ def test_a_directory_that_cannot_be_made_is_refused(sweep, tmp_path):
 def test_a_directory_deleted_while_trainings_go_on_ends_in_one_paragraph_and_is_not_made_again(sweep, tmp_path, monkeypatch):
     made = sweep()
 
-    def work(jobs, at_once, display, ended):
+    def run_jobs(jobs, at_once, display, ended):
         shutil.rmtree(tmp_path / "cmp")
         ended(jobs[0], "no room")
 
-    monkeypatch.setattr(sweeping, "work", work)
+    monkeypatch.setattr(sweeping, "run_jobs", run_jobs)
     with pytest.raises(UnwritableError, match=r"cannot write .*compare.md: No such file or directory; make its directory"):
         made.run(quiet=True)
     assert not (tmp_path / "cmp").exists()

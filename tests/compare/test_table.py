@@ -26,7 +26,7 @@ def test_what_the_spread_does_not_tell_from_the_best_is_marked_too():
         *(done(name, seed=seed, bleu=bleu + seed) for name, bleu in (("a", 30), ("b", 30.5), ("c", 5)) for seed in (0, 1))
     )
     assert [row[2] for row in rows(tabulate(found))[1:]] == ["30.50 ± 0.71 ~", "31.00 ± 0.71 *", "5.50 ± 0.71"]
-    assert "these seeds do not tell them apart" in tabulate(found)
+    assert "these seeds do not distinguish them" in tabulate(found)
 
 
 def test_what_did_not_train_has_a_row_and_a_reason():

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from regard.compare.progress import Lines
-from regard.compare.workers import Job, threads, why, work
+from regard.compare.workers import Job, describe_failure, run_jobs, threads
 from regard.errors import Interrupted
 
 CHILD = "import json, os, signal, sys, time\nfrom pathlib import Path\ngiven = json.loads(sys.stdin.readline())\n"
@@ -22,7 +22,7 @@ def told(body, requests, at_once=2):
     ended = {}
     jobs = [Job(name, request) for name, request in requests.items()]
     command = [sys.executable, "-S", "-c", CHILD + body]
-    work(jobs, at_once, Lines(len(jobs), None), lambda job, reason: ended.update({job.name: reason}), command)
+    run_jobs(jobs, at_once, Lines(len(jobs), None), lambda job, reason: ended.update({job.name: reason}), command)
     return ended
 
 
@@ -41,15 +41,15 @@ def test_one_that_is_killed_is_told_from_one_that_failed():
 
 
 def test_a_child_without_words_of_ours_is_quoted_as_it_ended():
-    assert why(1, ["Traceback", "ImportError: no torch"]) == "ImportError: no torch"
-    assert why(3, []) == "ended with code 3 and said nothing"
-    assert why(1, ["regard: a warning", "regard: the error", "leaked semaphores"]) == "the error"
+    assert describe_failure(1, ["Traceback", "ImportError: no torch"]) == "ImportError: no torch"
+    assert describe_failure(3, []) == "ended with code 3 and said nothing"
+    assert describe_failure(1, ["regard: a warning", "regard: the error", "leaked semaphores"]) == "the error"
 
 
 def test_a_child_that_never_reads_its_request_is_not_waited_for():
     ended = []
     job = Job("a", {"long": "x" * 1_000_000})
-    work(
+    run_jobs(
         [job], 1, Lines(1, None), lambda _, reason: ended.append(reason), [sys.executable, "-S", "-c", "raise SystemExit(3)"]
     )
     assert ended == ["ended with code 3 and said nothing"]
@@ -105,7 +105,7 @@ def test_a_signal_stops_all_children_which_save_themselves_and_nothing_begins_af
 
 def test_a_child_whose_parent_is_gone_saves_itself_as_if_it_were_told_to(tmp_path):
     body = (
-        "import signal, sys, time\nfrom pathlib import Path\nfrom regard.compare.workers import asked\ngiven = asked()\n"
+        "import signal, sys, time\nfrom pathlib import Path\nfrom regard.compare.workers import read_request\ngiven = read_request()\n"
         "def stop(*_): print('saving', file=sys.stderr, flush=True); Path(given['saved']).touch(); sys.exit(143)\n"
         "signal.signal(signal.SIGTERM, stop)\nprint('ready', file=sys.stderr, flush=True)\ntime.sleep(30)"
     )

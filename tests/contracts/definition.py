@@ -255,6 +255,7 @@ SCOPES: dict[str, Callable[..., bool]] = {
     "Everywhere": lambda scope, b, q, k: True,
     "Landmarks": lambda scope, b, q, k: any(landmark(scope, b, p) for p in (q, k)),
     "Local": lambda scope, b, q, k: -scope.window <= q - k <= scope.window,
+    "LogSparse": lambda scope, b, q, k: abs(q - k) <= scope.local or math.log2(abs(q - k)).is_integer(),
     "Neighbourhood": lambda scope, b, q, k: all(
         abs(one - other) <= scope.window for one, other in zip(divmod(q, scope.width), divmod(k, scope.width), strict=True)
     ),

@@ -8,7 +8,6 @@ import regard
 from regard.config import Data, Model, Search, Train
 from regard.data.lines import Line
 from regard.data.table import read
-from regard.data.text.noise import Noise
 from regard.errors import DataError
 from regard.inference import backtranslate as backtranslation
 from regard.inference.backtranslate import Pair, Way, backtranslate, drawn
@@ -73,16 +72,16 @@ def test_a_cold_temperature_draws_what_greedy_search_finds(model):
 
 
 def test_windows_change_nothing_but_draws(model, monkeypatch):
-    whole = pairs(model, Way("greedy", noise=Noise()))
+    whole = pairs(model, Way("greedy", noise=True))
     monkeypatch.setattr(backtranslation, "WINDOW", 2)
     assert [len(window) for window in backtranslate(model, lines(), Way("greedy"))] == [2, 2, 1]
-    assert pairs(model, Way("greedy", noise=Noise())) == whole
+    assert pairs(model, Way("greedy", noise=True)) == whole
 
 
 def test_noise_and_tag_go_onto_sources_and_never_onto_what_is_empty():
-    pair = backtranslation._dressed(Pair(" a\tb\nc ", "x"), Way(tag="<BT>", noise=Noise(0.0, 0.0, 0)), Random(0))
+    pair = backtranslation._dressed(Pair(" a\tb\nc ", "x"), Way(tag="<BT>", noise=False), Random(0))
     assert pair == Pair("<BT> a b c", "x")
-    assert backtranslation._dressed(Pair("", "x"), Way(tag="<BT>", noise=Noise()), Random(0)) == Pair("", "x")
+    assert backtranslation._dressed(Pair("", "x"), Way(tag="<BT>", noise=True), Random(0)) == Pair("", "x")
 
 
 def test_a_tab_in_a_target_is_refused_with_its_place(model):

@@ -5,6 +5,7 @@ import torch
 
 from regard import tasks
 from regard.alignment.heads import Head
+from regard.alignment.training_links import attach_links
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.batch import Batch, pad
@@ -12,7 +13,7 @@ from regard.data.loader import SequenceLoader
 from regard.data.table import DataError, Record
 from regard.data.text.codec import TextCodec
 from regard.errors import ConfigError
-from regard.losses.guided_alignment import Guide, attach_links, build_guide, guided_alignment_loss
+from regard.losses.guided_alignment import Guide, build_guide, guided_alignment_loss
 from regard.losses.teacher_forcing import TeacherForcing, teacher_forcing_loss
 from regard.losses.types import Progress
 from regard.models.seq2seq import build

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from regard import registry
 from regard.cli import main
-from regard.compare.workers import Crew
+from regard.compare.workers import WorkerPool
 from regard.training import attention_metrics
 
 SMALL = ["--model.hidden_size=8", "--data.samples=24", "--train.device=cpu"]
@@ -280,14 +280,14 @@ def warm(base: Path) -> None:
     """Import what is imported late, by what every command does first."""
     for name in IMPORTED:
         import_module(name)
-    from regard.cli.train import prepared, read
+    from regard.cli.train import build_experiment
     from regard.training.loop import train
 
     for task in registry.names("tasks"):
-        config = read(task, None, [*SMALL, "--train.max_steps=1"])
+        config = read_config(task, None, [*SMALL, "--train.max_steps=1"])
         import_module(config.__class__.__mro__[1].__module__)
-    config = read("reverse", None, [*SMALL, "--train.max_steps=1"])
-    train(prepared("reverse", config)[0], base / "warm", quiet=True)
+    config = read_config("reverse", None, [*SMALL, "--train.max_steps=1"])
+    train(build_experiment("reverse", config)[0], base / "warm", quiet=True)
 
 
 def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dict[str, object]]:
@@ -304,7 +304,7 @@ def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dic
     gc.freeze()  # what is here stays: a copy that looked through it as it ends would take longer than its command
     if os.fork() == 0:
         nursery(address, workers)
-    Crew.start = lambda crew: register(crew, Worker(address))
+    WorkerPool.start = lambda crew: register(crew, Worker(address))
     while not os.path.exists(address):
         time.sleep(0.01)
     found = {}
@@ -315,7 +315,7 @@ def serve(base: Path, kills: int, seed: int, chosen: list[str]) -> dict[str, dic
     return found
 
 
-def register(crew: Crew, worker: Worker) -> Worker:
+def register(crew: WorkerPool, worker: Worker) -> Worker:
     crew.running.add(worker)
     return worker
 

@@ -13,7 +13,7 @@ import pytest
 
 from regard import config as configuration
 from regard import tasks
-from regard.cli._search_options import apart
+from regard.cli._search_options import split_arguments
 from regard.cli.train import _without_task, settings
 from regard.config.parse import merge, nested
 from regard.data.lines import Line
@@ -148,7 +148,7 @@ def override(rng: random.Random, name: str, folder: Path) -> None:
             rng.choice((f"--{'.'.join(path(rng, name))}={given}", given, "--", "--=", f"--{given}", "--data.train", ""))
         ]
     if rng.random() < 0.2:
-        apart(None, options, "predict")
+        split_arguments(None, options, "predict")
     configuration.read(CONFIGS[name], overrides=settings(options))
 
 

@@ -17,10 +17,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli._bad_inputs import Unread
+from regard.cli._bad_inputs import BadInputs
 from regard.cli._journal import Chain, Journal
-from regard.cli._predict_io import Asking, to_file
-from regard.cli._progress import Pace
+from regard.cli._predict_io import AnswerWriter, write_to_file
+from regard.cli._progress import ProgressLine
 
 from ..cli.killed import WORK, Model
 
@@ -49,13 +49,13 @@ class Predict:
     def run(self, out: Path, notes: int | None = None, work: dict[str, str] = WORK) -> str:
         """Answer, or be stopped after so many lines; what was said of the journal."""
         wish = SimpleNamespace(prefix="", include=(), exclude=())
-        asking = Asking(Model(BATCH), as_json=True, unread=Unread("lines"))
+        asking = AnswerWriter(Model(BATCH), as_json=True, bad_inputs=BadInputs("lines"))
         with Journal(out, work) as journal:
             size = os.path.getsize(journal.partial)
             assert size <= len(getattr(self, "right", b"")), f"{size:,} bytes"
             if notes is not None:
                 self.limit(journal, notes)
-            to_file(asking, ((text, wish) for text in TEXTS), journal, WINDOW, Pace(None, stream=StringIO()))
+            write_to_file(asking, ((text, wish) for text in TEXTS), journal, WINDOW, ProgressLine(None, stream=StringIO()))
         return journal.word
 
     def limit(self, journal: Journal, notes: int) -> None:

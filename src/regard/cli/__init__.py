@@ -29,16 +29,16 @@ app = typer.Typer(
 
 DEBUG = "On an error, show the traceback too."
 MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
-"""What the user can mend. A bare LookupError is one too (an unknown name), but a KeyError is no user's."""
+"""Errors that the user can correct. So is a bare LookupError (an unknown name), but not a KeyError."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""
 NAMED = FULL | {errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 NAMED |= {errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ESTALE}
-"""Errors of a path that the user gave, and can mend."""
+"""Errors of a path that the user gave and can correct."""
 
 
 class Command(TyperCommand):
-    """A command whose failures are one paragraph on stderr: 2 where the user can mend it, 1 where something broke."""
+    """A command whose errors are one paragraph on stderr; exit code 2 where the user can correct it, 1 otherwise."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -56,8 +56,8 @@ def main() -> None:
 
     File names need not be UTF-8, and messages have them in: bytes without a character are written as `\\udcff`.
 
-    Threads that wait sleep instead of spinning: on a machine with other work to do, spinning ones wait for each other and a
-    training of many small steps is ten times slower.
+    OMP_WAIT_POLICY=passive: on a machine with other load, spinning threads wait for each other, and a training of many small
+    steps is ten times slower.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     for stream in (sys.stdout, sys.stderr):
@@ -70,18 +70,18 @@ def main() -> None:
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
-    except BrokenPipeError:  # the reader has read enough
+    except BrokenPipeError:  # the reader closed the pipe
         _close_stdout()
         sys.exit(1)
     except OSError as error:  # help and the version are written outside of any command
         sys.exit(_report(error))
 
 
-def _version(asked: bool) -> bool:
-    if asked:
+def _version(requested: bool) -> bool:
+    if requested:
         typer.echo(f"regard {__version__}")
         raise typer.Exit
-    return asked
+    return requested
 
 
 @app.callback()
@@ -100,7 +100,7 @@ def regard(
 
 
 def _report(error: Exception) -> int:
-    """Say in one paragraph what ended the command; its exit code."""
+    """Print one paragraph about the error that ended the command; returns the exit code."""
     mistake = type(error) is LookupError or isinstance(error, MISTAKES)
     text = str(error) if mistake or isinstance(error, FailedError) else None
     if text is None and isinstance(error, OSError):
@@ -131,7 +131,7 @@ def _stdout_fails() -> bool:
 
 
 def _close_stdout() -> None:
-    """Lose what is left in the buffer: the interpreter would try to write it again, and complain."""
+    """Discard the buffer of standard output: the interpreter would write it again at exit, and fail again."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Inputs without an answer, such as damaged pictures: each is named with its line and why, and all others are answered.
+"""Bad inputs, such as damaged pictures: each is reported with its line and reason, and all others are answered.
 
 An input has none where it cannot be read, or where the model's scores of it are not finite.
 """
@@ -13,55 +13,53 @@ if TYPE_CHECKING:
     from regard.inference.forward_predictor import Seeing
     from regard.inference.sequence_predictor import Trained
 
-TOLD = 10
-"""How many are told one by one; the last word says how many there were."""
+LISTED = 10
+"""Bad inputs that are reported one by one; the summary has the total."""
 ALONE = "input:1"
-"""What the reader of an input calls one that is asked alone."""
+"""Location in the errors of a single input."""
 
 
-class Unread:
-    """The inputs of a file, called `name`, that have no answer. `worded` where there are words beside their pictures.
+class BadInputs:
+    """Collector of the inputs of a file, called `name`, that have no answer. `has_text`: pictures come with words.
 
-    Of a model that reads text, `tokens` are the most that it reads, and there are no pictures.
+    `tokens` is the maximum source length of a model that reads text.
     """
 
-    def __init__(self, name: str, worded: bool = False, tokens: int | None = None):
-        self.name, self.worded, self.tokens, self.many = name, worded, tokens, 0
+    def __init__(self, name: str, has_text: bool = False, tokens: int | None = None):
+        self.name, self.has_text, self.tokens, self.count = name, has_text, tokens, 0
         self.texts: set[str] = set()
 
     def note(self, number: int, text: str, error: DataError) -> None:
-        """Tell why the input on a line, counted from 1, has no answer."""
-        self.many += 1
+        """Report why the input on a line, counted from 1, has no answer."""
+        self.count += 1
         self.texts.add(text)
-        if self.many <= TOLD:
+        if self.count <= LISTED:
             why = str(error).removeprefix(ALONE).removeprefix(":").strip()
             typer.echo(f"regard: {self.name}:{number}: {why}", err=True)
 
-    def last(self, first: int, many: int, begun: bool = False) -> str:
-        """The last word, where so many inputs have no answer, or the beginning of one (`begun`) if they are too long."""
-        more = f", the first {TOLD} of which are named above" * (self.many > TOLD)
+    def summarise(self, first: int, count: int, begun: bool = False) -> str:
+        """Summary of the inputs without an answer; with `begun`, inputs that are too long were answered in part."""
+        more = f", the first {LISTED} of which are named above" * (self.count > LISTED)
         if self.tokens is not None:
             done = "of what is too long the beginning was answered, and the others were left empty"
             done = done if begun else "an answer would be a guess, so it was left empty"
             return (
                 f"{self.name}:{first} has nothing in it that the model knows, or more than the {self.tokens} tokens that it "
-                f"reads, or scores that are not finite ({many:,} such in all): {done}; cut what is too long. Everything "
+                f"reads, or scores that are not finite ({count:,} such in all): {done}; cut what is too long. Everything "
                 "else is answered"
             )
-        words = ", or the model knows none of its words, or they are too many" * self.worded
+        words = ", or the model knows none of its words, or they are too many" * self.has_text
         return (
-            f"{self.name}:{first} has no answer ({many:,} such in all{more}): its picture cannot be read{words}, or its "
-            "scores are not finite; such answers are left empty. Mend these lines, and ask them again. Everything else is "
-            "answered"
+            f"{self.name}:{first} has no answer ({count:,} such in all{more}): its picture cannot be read{words}, or its "
+            "scores are not finite; such answers are left empty. Correct these lines, and run them again. Everything else "
+            "is answered"
         )
 
 
-def unread(model: "Trained | Seeing", text: str | None, file: str | None) -> Unread | None:
-    """Who takes note of the inputs of a file, or of standard input, that have no answer; a single one has none."""
-    from regard.data.image.preprocess import ImageCodec
-
+def collect_bad_inputs(model: "Trained | Seeing", text: str | None, file: str | None) -> BadInputs | None:
+    """The collector of bad inputs of a file or of standard input; None for a single input, which is an error."""
     if text is not None:
         return None
-    if not isinstance(model.codec, ImageCodec):
-        return Unread(file or "input", tokens=model.codec.max_source_length - 1)
-    return Unread(file or "input", worded=hasattr(model.codec, "max_source_length"))
+    if not model.codec.reads_files:
+        return BadInputs(file or "input", tokens=model.codec.max_source_length - 1)
+    return BadInputs(file or "input", has_text=hasattr(model.codec, "max_source_length"))

@@ -1,6 +1,6 @@
-"""Commands and models that tell what they see: what is only for models that write text is refused in words.
+"""Options for image models: options of text generation are refused, and --question is appended to each picture.
 
-A model that is asked questions about pictures reads PATH TAB QUESTION; --question is what all pictures are asked.
+A model for visual question answering reads PATH TAB QUESTION; --question asks one question about all pictures.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,38 +14,38 @@ if TYPE_CHECKING:
     from regard.inference.sequence_predictor import Trained
 
 WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
-"""Options of predict that say how a text is looked for."""
+"""Options of predict for text generation."""
 
 
-def sees(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
-    """Raise where a model that writes nothing is told how to write."""
+def check_text_options(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
+    """Raise for options of text generation and a model that writes no text."""
     from regard.inference.forward_predictor import Seeing
 
     if not isinstance(model, Seeing):
         return
-    given = [f"--{name}" for name in WRITING if options.get(name)]
-    given += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
-    if given:
-        raise ConfigError(f"{given[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
+    used = [f"--{name}" for name in WRITING if options.get(name)]
+    used += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
+    if used:
+        raise ConfigError(f"{used[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
 
 
-def asks(model: "Trained | Seeing", question: str | None) -> None:
-    """Raise where a model is asked a question that takes none."""
+def check_question(model: "Trained | Seeing", question: str | None) -> None:
+    """Raise for a question to a model that takes none."""
     from regard.tasks.vqa.predictor import Answerer
 
     if question is not None and not isinstance(model, Answerer):
         raise ConfigError(
-            f"--question is for models that answer questions about pictures (vqa), and this one ({model.name}) is asked "
+            f"--question is for models that answer questions about pictures (vqa), and this one ({model.name}) takes "
             "none; leave it out"
         )
 
 
-def posed(inputs: Iterable[str], question: str | None) -> Iterator[str]:
-    """Every input, with the question behind it where there is one for all."""
+def append_question(inputs: Iterable[str], question: str | None) -> Iterator[str]:
+    """The inputs, with the common question appended where there is one."""
     for number, text in enumerate(inputs, 1):
         if question is not None and "\t" in text:
             raise DataError(
-                f"--question is what every picture is asked, and input {number} has a question of its own, {quoted(text)}; "
+                f"--question is for every picture, and input {number} has a question of its own, {quoted(text)}; "
                 "leave one of the two out"
             )
         yield text if question is None or not text.strip() else f"{text}\t{question}"

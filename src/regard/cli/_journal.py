@@ -1,8 +1,8 @@
 """A journal of answers to a long file, so that a process that is killed at any instant repeats and loses no line.
 
-OUT.partial             answers to all windows of lines that are done, in order
+OUT.partial             answers to all finished windows, in order
 OUT.partial.journal     its head: what is answered, by which model, how; how many lines and bytes of OUT.partial count; then
-                        a line for each answer of the window at hand, in the order in which they were computed
+                        a line for each answer of the current window, in the order in which they were computed
 
 A head is written anew, all at once, when a window has been put behind the others. What OUT.partial has beyond its bytes, and
 what follows a torn line of the journal, was being written when the process died.
@@ -36,15 +36,15 @@ LONGEST = 1 << 26
 """The most bytes of a line of the journal: more are not read."""
 
 
-class Written(NamedTuple):
-    """What is written for an input, and whether the model has no answer to it."""
+class WrittenAnswer(NamedTuple):
+    """The text written for an input, and whether the model has no answer to it."""
 
     text: str
     strange: bool = False
 
 
 class Head(NamedTuple):
-    """How far the answers have come."""
+    """Progress of the answers."""
 
     lines: int = 0
     size: int = 0
@@ -55,17 +55,16 @@ class Head(NamedTuple):
 
 
 class Journal:
-    """The answers that go to `out`, used inside `with`. `work` says what is answered, by which model, and how.
+    """Crash-safe writer of answers to `out`, used inside `with`. `work` identifies the input, the model and the settings.
 
-    Where a journal of the same work lies beside `out`, it goes on after it, and `word` says so; so it does where there is
-    one that cannot be gone on with, or not to its end. Work of which some part is None, such as lines from a pipe, is never
-    gone on with.
+    A journal of the same work beside `out` is resumed, and `message` says so, as it does for one that cannot be resumed, or
+    only in part. Work of which some part is None, such as lines from a pipe, is never resumed.
     """
 
     def __init__(self, out: Path, work: Mapping[str, str | None]):
         self.out, self.work = out, dict(work)
         self.partial, self.path = (out.with_name(f"{out.name}.partial{end}") for end in ("", ".journal"))
-        self.head, self.noted, self.word = Head(), dict[int, Written](), ""
+        self.head, self.answers_of_window, self.message = Head(), dict[int, WrittenAnswer](), ""
         self.lines: io.FileIO | None = None
 
     def __enter__(self) -> "Journal":
@@ -78,9 +77,9 @@ class Journal:
             raise DataError(f"--out cannot write {self.out}: {error.strerror}; choose another place") from error
         self.answers = self._lock()
         try:
-            with self._written(self.path):
+            with self._report_errors(self.path):
                 self._resume()
-            with self._written(self.partial):
+            with self._report_errors(self.partial):
                 self.answers.truncate(self.head.size)  # what is there is at least as long
             self._begin()
         except BaseException:
@@ -89,22 +88,22 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._close(nothing=kind is not None and not self.head.lines and not self.noted)
+        self._close(nothing=kind is not None and not self.head.lines and not self.answers_of_window)
 
-    def note(self, place: int, written: Written) -> None:
-        """Keep what is written for an input of the window at hand, counted from 0."""
+    def note(self, place: int, written: WrittenAnswer) -> None:
+        """Record the answer to an input of the current window, counted from 0."""
         line = self.chain.seal(_payload(place, written))
-        with self._written(self.path):
+        with self._report_errors(self.path):
             assert self.lines is not None, "a journal is used inside `with`"
             _write_all(self.lines, line)
-        self.noted[place] = written
+        self.answers_of_window[place] = written
 
-    def turn(self) -> None:
-        """Put the window, all of which is noted, behind those before it."""
-        each = [self.noted[place] for place in range(len(self.noted))]
+    def commit_window(self) -> None:
+        """Append the current window, all of which is answered, to the partial file."""
+        each = [self.answers_of_window[place] for place in range(len(self.answers_of_window))]
         data = "".join(one.text for one in each).encode()
         strange = [place for place, one in enumerate(each, self.head.lines + 1) if one.strange]
-        with self._written(self.partial):
+        with self._report_errors(self.partial):
             _write_all(self.answers, data)
             os.fsync(self.answers.fileno())
         self.digest.update(data)
@@ -116,12 +115,12 @@ class Journal:
             before.strange + len(strange),
             before.first or (strange[0] if strange else 0),
         )
-        self.noted = {}
+        self.answers_of_window = {}
         self._begin()
 
     def finish(self) -> None:
-        """Everything is answered: the answers take their name."""
-        with self._written(self.out):
+        """Rename the partial file to its final name."""
+        with self._report_errors(self.out):
             os.replace(self.partial, self.out)
             self.path.unlink()
             atomic.flush(self.out.absolute().parent)
@@ -150,8 +149,8 @@ class Journal:
             self.lines.close()
         self.chain = Chain()
         head = json.dumps({"format": FORMAT, "work": self.work, "head": self.head._asdict()}).encode()
-        lines = [self.chain.seal(each) for each in (head, *(_payload(*each) for each in self.noted.items()))]
-        with self._written(self.path):
+        lines = [self.chain.seal(each) for each in (head, *(_payload(*each) for each in self.answers_of_window.items()))]
+        with self._report_errors(self.path):
             atomic.write(self.path.absolute(), b"".join(lines))
             self.lines = _open(self.path, os.O_WRONLY | os.O_APPEND, "ab")
 
@@ -165,7 +164,7 @@ class Journal:
         self.answers.close()
 
     def _resume(self) -> None:
-        """Take up what lies there, if it is of the same work and whole; else say why not."""
+        """Resume a journal of the same work; otherwise set the message with the reason."""
         self.digest = hashlib.sha256()
         try:
             stream: BinaryIO = io.BufferedReader(_open(self.path, os.O_RDONLY, "rb"))
@@ -177,34 +176,34 @@ class Journal:
             if not isinstance(table, dict):
                 stream.seek(0)
                 older = _older(stream)
-                self.word = f"{self.partial} was begun with another version: starting over" if older else self._damaged(1)
+                self.message = f"{self.partial} was begun with another version: starting over" if older else self._damaged(1)
                 return
-            self._take_up(table, payloads)
+            self._restore(table, payloads)
 
-    def _take_up(self, table: dict[str, Any], payloads: Iterator[Any]) -> None:
+    def _restore(self, table: dict[str, Any], payloads: Iterator[Any]) -> None:
         """The head of a journal, and those of its lines that are whole."""
         work: dict[str, Any] = table["work"] if isinstance(table.get("work"), dict) else {}
         other = [name for name, digest in self.work.items() if digest is None or work.get(name) != digest]
         if table.get("format") != FORMAT or other:
-            self.word = f"{self.partial} was begun with another {' and '.join(other) or 'version'}: starting over"
+            self.message = f"{self.partial} was begun with another {' and '.join(other) or 'version'}: starting over"
             return
         before = _head(table)
         if before is None or not self._matches(before):
             self.digest = hashlib.sha256()
-            self.word = f"{self.partial} is not what was written there: starting over"
+            self.message = f"{self.partial} is not what was written there: starting over"
             return
         self.head, number = before, 1
         for number, payload in enumerate(payloads, 2):
             line = _line(payload)
-            if line is None or line[0] in self.noted:
-                self.word = self._damaged(number)
+            if line is None or line[0] in self.answers_of_window:
+                self.message = self._damaged(number)
                 return
-            self.noted[line[0]] = line[1]
-        self.word = f"{self.partial}: going on after line {before.lines + len(self.noted):,}"
+            self.answers_of_window[line[0]] = line[1]
+        self.message = f"{self.partial}: going on after line {before.lines + len(self.answers_of_window):,}"
 
     def _damaged(self, number: int) -> str:
         """The warning of a journal whose line of this number, counted from 1, is not what was written."""
-        whole = self.head.lines + len(self.noted)
+        whole = self.head.lines + len(self.answers_of_window)
         start = f"going on after line {whole:,}, and answering again what follows" if whole else "starting over"
         return f"{self.path} is damaged in its line {number:,}: {start}"
 
@@ -220,8 +219,8 @@ class Journal:
         return self.digest.hexdigest() == head.sha256
 
     @contextmanager
-    def _written(self, path: Path) -> Iterator[None]:
-        """What keeps a file from being read or written becomes one paragraph."""
+    def _report_errors(self, path: Path) -> Iterator[None]:
+        """Turn errors of reading or writing a file into one paragraph."""
         try:
             yield
         except (OSError, FailedError) as error:
@@ -229,7 +228,7 @@ class Journal:
             why = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(error)
             raise DataError(
                 f"--out cannot write {path}: {why}. The answers until then are in {self.partial}, with a journal beside it: "
-                "make room, or mend the place, and give the same command again, which goes on from there"
+                "make room, or choose another place, and give the same command again, which resumes from there"
             ) from error
 
 
@@ -276,11 +275,11 @@ def _value(payload: bytes) -> Any:
         return None
 
 
-def _payload(place: int, written: Written) -> bytes:
+def _payload(place: int, written: WrittenAnswer) -> bytes:
     return json.dumps([place, *written]).encode()
 
 
-def _line(payload: Any) -> tuple[int, Written] | None:
+def _line(payload: Any) -> tuple[int, WrittenAnswer] | None:
     """The place of an input and what is written for it; None for anything else."""
     if not isinstance(payload, list) or [type(value) for value in payload] != [int, str, bool] or payload[0] < 0:
         return None
@@ -288,17 +287,17 @@ def _line(payload: Any) -> tuple[int, Written] | None:
         payload[1].encode()
     except UnicodeEncodeError:  # JSON can spell half of a surrogate pair
         return None
-    return payload[0], Written(*payload[1:])
+    return payload[0], WrittenAnswer(*payload[1:])
 
 
 def _head(table: Mapping[str, Any]) -> Head | None:
     """How far a journal says that the answers have come; None where it does not say."""
     try:
-        found = Head(*(table["head"][name] for name in Head._fields))
+        head = Head(*(table["head"][name] for name in Head._fields))
     except (KeyError, TypeError):
         return None
-    whole = [type(value) is type(usual) for value, usual in zip(found, Head(), strict=True)]
-    return found if all(whole) and min(found.lines, found.size) >= 0 else None
+    whole = [type(value) is type(usual) for value, usual in zip(head, Head(), strict=True)]
+    return head if all(whole) and min(head.lines, head.size) >= 0 else None
 
 
 def _open(path: Path, flags: int, mode: str) -> io.FileIO:

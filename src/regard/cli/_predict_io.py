@@ -1,4 +1,4 @@
-"""Answer inputs, a window of them at a time: within it they are sorted by length, and written in their order."""
+"""Batched prediction: inputs are answered window by window, sorted by length within one, and written in order."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,9 +7,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from regard.cli._bad_inputs import Unread
-from regard.cli._journal import Head, Journal, Written
-from regard.cli._progress import Pace
+from regard.cli._bad_inputs import BadInputs
+from regard.cli._journal import Head, Journal, WrittenAnswer
+from regard.cli._progress import ProgressLine
 from regard.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 Each = TypeVar("Each")
 
 
-class WishError(DataError):
-    """An answer that cannot be had as it is wished; its input may be read well."""
+class ConstraintError(DataError):
+    """Constraints that no answer can satisfy; the input itself may be valid."""
 
 
-class Strange(NamedTuple):
-    """How many inputs have nothing in them that the model knows, or are too long for it, and the first's number, from 1."""
+class Unanswered(NamedTuple):
+    """Number of inputs without a known token or too long for the model, and the first of them, from 1."""
 
     many: int = 0
     first: int = 0
 
 
 @dataclass(frozen=True)
-class Asking:
-    """A model, what is asked of it, and how its answers are written.
+class AnswerWriter:
+    """A model with its prediction options, and the format of its answers.
 
-    With `unread`, which takes note of them, inputs that cannot be read, and those whose scores are not finite, are left
-    empty; without, the first is an error.
+    With `bad_inputs`, which collects them, inputs that cannot be read or whose scores are not finite have empty answers;
+    without, the first is an error.
     """
 
     model: "Trained | Seeing"
@@ -47,80 +47,80 @@ class Asking:
     align: bool = False
     unknown: str | None = None
     as_json: bool = False
-    unread: Unread | None = None
+    bad_inputs: BadInputs | None = None
 
-    def written(
+    def answer_window(
         self,
         window: "list[tuple[str, ConstraintSpec]]",
-        noted: Mapping[int, Written] = MappingProxyType({}),
+        noted: Mapping[int, WrittenAnswer] = MappingProxyType({}),
         before: int = 0,
-    ) -> Iterator[tuple[int, Written]]:
-        """What is written for each input of a window, by its place there, as it is found; what is `noted` is left out.
+    ) -> Iterator[tuple[int, WrittenAnswer]]:
+        """Answers to the inputs of a window, by index, as they are computed; those in `noted` are left out.
 
-        `before` is how many inputs there were before the window. The batches are those of the whole window, whatever is
-        noted, since what shares a batch changes the last bits of a score. A batch is left out where all of its inputs are
-        noted with an answer. One with an input that has none is computed again, so that it is cut up as it was before.
+        `before` is the number of inputs before the window. Batches are those of the whole window whatever is noted, since
+        the composition of a batch changes the last bits of a score. A batch is skipped where all of its inputs are noted
+        with an answer. One with an input that has none is computed again, so that it is split as it was before.
         """
-        known = []
+        readable = []
         for place, (text, _) in enumerate(window):
-            if self.known(text, before + place + 1):
-                known.append(place)
+            if self.readable(text, before + place + 1):
+                readable.append(place)
             elif place not in noted:
-                yield place, Written(self.form(text, []), strange=bool(text.strip()))
-        done = frozenset(index for index, place in enumerate(known) if place in noted and not noted[place].strange)
-        for index, found in self.found([window[place] for place in known], done):
-            place, text = known[index], window[known[index]][0]
-            answers = [] if isinstance(found, DataError) else found
-            if isinstance(found, DataError):
-                self.missed(before + place + 1, text, found)
+                yield place, WrittenAnswer(self.format(text, []), strange=bool(text.strip()))
+        done = frozenset(index for index, place in enumerate(readable) if place in noted and not noted[place].strange)
+        for index, answer_or_report in self.answer_or_report([window[place] for place in readable], done):
+            place, text = readable[index], window[readable[index]][0]
+            answers = [] if isinstance(answer_or_report, DataError) else answer_or_report
+            if isinstance(answer_or_report, DataError):
+                self.report(before + place + 1, text, answer_or_report)
             if place not in noted:
-                yield place, Written(self.form(text, answers), strange=answers is not found)
+                yield place, WrittenAnswer(self.format(text, answers), strange=answers is not answer_or_report)
 
-    def known(self, text: str, number: int) -> bool:
-        """Whether there is anything in an input that the model can answer."""
+    def readable(self, text: str, number: int) -> bool:
+        """True for an input that is not empty and that the model can read."""
         try:
             return bool(text.strip()) and self.model.reads(text)
         except DataError as error:
-            self.missed(number, text, error)
+            self.report(number, text, error)
             return False
 
-    def missed(self, number: int, text: str, error: DataError) -> None:
-        """Take note of an input that cannot be read, or raise where nobody does."""
-        if self.unread is None:
+    def report(self, number: int, text: str, error: DataError) -> None:
+        """Report a bad input, or raise its error where there is no collector."""
+        if self.bad_inputs is None:
             raise error
-        self.unread.note(number, text, error)
+        self.bad_inputs.note(number, text, error)
 
-    def found(
-        self, asked: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
+    def answer_or_report(
+        self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | DataError]]":
-        """The answers to inputs, or why one cannot be read: what it kept from being answered is asked again, by halves.
+        """Answers to inputs, or the error of a bad one, whose batch is split in halves and answered again.
 
-        What is answered for a batch of nothing but `done` is an empty list for each.
+        A batch of nothing but `done` inputs gives an empty list for each.
         """
-        left = dict.fromkeys(range(len(asked)))  # in their order
+        remaining = dict.fromkeys(range(len(inputs)))  # in their order
         try:
-            for index, answers in self.answers(asked, done):
-                del left[index]
+            for index, answers in self.answers(inputs, done):
+                del remaining[index]
                 yield index, answers
         except DataError as error:
-            if self.unread is None or isinstance(error, WishError):
+            if self.bad_inputs is None or isinstance(error, ConstraintError):
                 raise
-            if len(asked) == 1:
+            if len(inputs) == 1:
                 yield 0, error
                 return
-            middle = -(-len(left) // 2)
-            for half in (list(left)[:middle], list(left)[middle:]):
-                known = frozenset(place for place, index in enumerate(half) if index in done)
-                for place, again in self.found([asked[index] for index in half], known) if half else ():
+            middle = -(-len(remaining) // 2)
+            for half in (list(remaining)[:middle], list(remaining)[middle:]):
+                readable = frozenset(place for place, index in enumerate(half) if index in done)
+                for place, again in self.answer_or_report([inputs[index] for index in half], readable) if half else ():
                     yield half[place], again
 
     def answers(
-        self, asked: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
+        self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
-        """The answers to inputs; one that cannot be had as it is wished is the user's to mend."""
+        """Answers to inputs; raises ConstraintError where constraints cannot be satisfied."""
         from regard.inference.forward_predictor import Seeing
 
-        texts, wishes = [text for text, _ in asked], [wish for _, wish in asked]
+        texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
         if isinstance(self.model, Seeing):
             yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
             return
@@ -131,54 +131,58 @@ class Asking:
                 best=self.best,
                 align=self.align,
                 unknown=self.unknown,
-                prefix=[wish.prefix for wish in wishes],
-                include=[wish.include for wish in wishes],
-                exclude=[wish.exclude for wish in wishes],
+                prefix=[spec.prefix for spec in specs],
+                include=[spec.include for spec in specs],
+                exclude=[spec.exclude for spec in specs],
                 done=done,
             )
         except ValueError as error:
-            if isinstance(error, DataError) or not any(map(any, wishes)):
+            if isinstance(error, DataError) or not any(map(any, specs)):
                 raise
-            raise WishError(str(error)) from error
+            raise ConstraintError(str(error)) from error
 
-    def form(self, text: str, answers: "list[Prediction]") -> str:
-        """The answers to an input as they are written."""
+    def format(self, text: str, answers: "list[Prediction]") -> str:
+        """Answers to an input as text."""
         return _json(text, answers) if self.as_json else _plain(answers, self.best, self.align)
 
 
-def to_stream(asking: Asking, inputs: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, size: int) -> Strange:
-    """Write the answers, window by window."""
+def write_to_stream(
+    writer: AnswerWriter, inputs: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, size: int
+) -> Unanswered:
+    """Write the answers window by window."""
     strange, place = list[int](), 0
     for window in windows(inputs, size):
-        found = dict(asking.written(window, before=place))
+        answer_or_report = dict(writer.answer_window(window, before=place))
         for number in range(len(window)):
             place += 1
-            strange += [place] * found[number].strange
-            stream.write(found[number].text)
+            strange += [place] * answer_or_report[number].strange
+            stream.write(answer_or_report[number].text)
         stream.flush()
-    return Strange(len(strange), strange[0] if strange else 0)
+    return Unanswered(len(strange), strange[0] if strange else 0)
 
 
-def to_file(
-    asking: Asking, inputs: "Iterable[tuple[str, ConstraintSpec]]", journal: Journal, size: int, pace: Pace
-) -> Strange:
-    """Write the answers that the journal does not have yet, and give them their name when all are there."""
+def write_to_file(
+    writer: AnswerWriter, inputs: "Iterable[tuple[str, ConstraintSpec]]", journal: Journal, size: int, progress: ProgressLine
+) -> Unanswered:
+    """Write the answers that the journal does not have yet, then rename the file."""
     if len(list(islice(inputs := iter(inputs), journal.head.lines))) < journal.head.lines:
         raise DataError(f"{journal.partial} has more answers than there are inputs; remove it, and start again")
     for window in windows(inputs, size):
-        journal.noted = {place: written for place, written in journal.noted.items() if place < len(window)}
-        for place, written in asking.written(window, dict(journal.noted), before=journal.head.lines):
-            journal.note(place, written)
-            pace.advance()
-        journal.turn()
-    pace.end()
+        journal.answers_of_window = {
+            place: answer_window for place, answer_window in journal.answers_of_window.items() if place < len(window)
+        }
+        for place, answer_window in writer.answer_window(window, dict(journal.answers_of_window), before=journal.head.lines):
+            journal.note(place, answer_window)
+            progress.advance()
+        journal.commit_window()
+    progress.end()
     journal.finish()
     head: Head = journal.head
-    return Strange(head.strange, head.first)
+    return Unanswered(head.strange, head.first)
 
 
 def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
-    """So many inputs at a time; those before one that cannot be read are answered first."""
+    """Split inputs into windows of `size`; those before an unreadable one come first."""
     window: list[Each] = []
     try:
         for each in inputs:
@@ -203,28 +207,28 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")
         elif align and answer.target:
-            lines += ["", _shown(answer), ""]
+            lines += ["", _format_weights(answer), ""]
     return "\n".join(lines) + ("\n\n" if nbest > 1 else "\n")
 
 
-def _shown(answer: "Prediction") -> str:
-    """What each piece of an answer looked at: places of a text in one table, those of a picture on a map each."""
+def _format_weights(answer: "Prediction") -> str:
+    """Attention weights of an answer: a table over a text, or a map over a picture for each piece."""
     from regard.cli.show.heatmap import heat, places
 
     assert answer.weights is not None
     if answer.grid is None:
         return heat(answer.weights, answer.target, answer.source)
     rows, columns = answer.grid
-    return places(answer.weights[:, -rows * columns :], answer.target, answer.grid)  # what stands for the whole is no place
+    return places(answer.weights[:, -rows * columns :], answer.target, answer.grid)  # class tokens are no places
 
 
-def _boxes(answer: "Prediction") -> dict[str, Any]:
-    """What was found, the box of each, and how likely it is."""
+def _box_fields(answer: "Prediction") -> dict[str, Any]:
+    """JSON fields of detections: labels, boxes and scores."""
     return {} if answer.boxes is None else {"target": answer.target, "boxes": answer.boxes, "scores": answer.scores}
 
 
-def _looked(answer: "Prediction") -> dict[str, Any]:
-    """The pieces of an answer and of its source, what each was linked to, and how many rows and columns a map has."""
+def _link_fields(answer: "Prediction") -> dict[str, Any]:
+    """JSON fields of an alignment: pieces of source and answer, their links, and the size of the grid."""
     if answer.links is None:
         return {}
     table = {"source": answer.source, "target": answer.target, "links": answer.links}
@@ -232,5 +236,5 @@ def _looked(answer: "Prediction") -> dict[str, Any]:
 
 
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [{"text": each.text, "score": each.score} | _boxes(each) | _looked(each) for each in answers]
+    table = [{"text": each.text, "score": each.score} | _box_fields(each) | _link_fields(each) for each in answers]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What commands that ask a model share: settings of the search, and what an answer must hold."""
+"""Search settings and output constraints on the command line, for predict and evaluate."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ PART = "search."
 NEEDED = "--search.NAME=VALUE, such as --search.beam=5 (`regard show TASK` lists them)"
 
 
-def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[str | None, list[str]]:
-    """An INPUT and the settings of a search, which may stand on either side of it: ["search.beam=5"]."""
+def split_arguments(first: str | None, arguments: Sequence[str], command: str) -> tuple[str | None, list[str]]:
+    """Split arguments into INPUT and search settings, which may come on either side of it: ["search.beam=5"]."""
     inputs, options, rest = list[str](), list[str](), iter([*([] if first is None else [first]), *arguments])
     for each in rest:
         if not each.startswith("--"):
@@ -38,26 +38,26 @@ def apart(first: str | None, arguments: Sequence[str], command: str) -> tuple[st
     return (inputs[0] if inputs else None), settings(options)
 
 
-def search_by(model: "Trained | Seeing", given: Sequence[str], beam: int | None = None) -> None:
-    """Let a model search by other settings than it was trained with."""
+def override_search(model: "Trained | Seeing", changed: Sequence[str], beam: int | None = None) -> None:
+    """Override the search settings of a model."""
     from regard.tasks._validate import heeded, searchable
 
-    if beam is not None and any(each.startswith(f"{PART}beam=") for each in given):
+    if beam is not None and any(each.startswith(f"{PART}beam=") for each in changed):
         raise ConfigError(f"--beam is --{PART}beam for short; give one of them")
-    kind, now = type(model.config), {"search": configuration.plain(model.config.search)}
-    overrides = [*given, *([] if beam is None else [f"{PART}beam={beam}"])]
-    search = configuration.read(kind, now, overrides=overrides).search
+    kind, current = type(model.config), {"search": configuration.plain(model.config.search)}
+    overrides = [*changed, *([] if beam is None else [f"{PART}beam={beam}"])]
+    search = configuration.read(kind, current, overrides=overrides).search
     config = dataclasses.replace(model.config, search=search)
     searchable(config)
-    if given:
+    if changed:
         heeded([config], dataclasses.replace(config, search=kind().search))
     model.config = config
 
 
-def wished(
+def read_constraints(
     inputs: Iterable[str], prefix: str | None, include: Sequence[str], exclude: Sequence[str], constraints: str | None
 ) -> "Iterator[tuple[str, ConstraintSpec]]":
-    """Each input and what is asked of its answer: the same of all, or what its line of a file says."""
+    """Each input with its output constraints: the same for all, or from its line of a file."""
     from regard.decoding.constraints.spec import ConstraintSpec
 
     if constraints is None:
@@ -71,13 +71,13 @@ def _by_line(inputs: Iterable[str], path: str) -> "Iterator[tuple[str, Constrain
     from regard.data.lines import lines
     from regard.decoding.constraints.spec import parse_spec
 
-    asked, text = map(parse_spec, lines(path)), None
+    specs, text = map(parse_spec, lines(path)), None
     for number, text in enumerate(inputs, 1):
-        wish = next(asked, None)
-        if wish is None:
+        spec = next(specs, None)
+        if spec is None:
             raise DataError(
-                f"{path} needs a line for each input, and ends before line {number}; an empty line asks for nothing"
+                f"{path} needs a line for each input, and ends before line {number}; an empty line has no constraints"
             )
-        yield text, wish
-    if text is not None and next(asked, None) is not None:
+        yield text, spec
+    if text is not None and next(specs, None) is not None:
         raise DataError(f"{path} needs a line for each input, and has more lines than there are inputs")

@@ -1,4 +1,4 @@
-"""Lines that still arrive: the text of standard input as it comes, before anybody has ended the line."""
+"""Incremental input: the text of standard input as it arrives, before the end of a line."""
 
 import codecs
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from regard.errors import DataError
 
 END = "\n"
 ROOM = 1 << 16
-"""The most bytes that are taken at once."""
+"""Most bytes of one read."""
 
 
 @runtime_checkable
 class Stream(Protocol):
-    """Standard input, or what looks like it: `read1` waits for one byte, and gives all that are there."""
+    """Protocol of standard input: `read1` blocks for one byte, and returns all that are available."""
 
     def read1(self, size: int = -1, /) -> bytes: ...
 
 
-def spoken(stream: Stream, limit: int = LIMIT) -> Iterator[Iterator[str]]:
-    """The pieces of each line as they come; what nobody takes of a line is let go when the next is asked for.
+def read_partial_lines(stream: Stream, limit: int = LIMIT) -> Iterator[Iterator[str]]:
+    """Pieces of each line as they arrive; the rest of a line is discarded when the next one is requested.
 
     A line is what `lines` takes for one: a line feed ends it, with or without a carriage return, and a byte order mark is no
     part of the first.
@@ -38,7 +38,7 @@ def spoken(stream: Stream, limit: int = LIMIT) -> Iterator[Iterator[str]]:
 
 
 def _line(piece: str, pieces: Iterator[str]) -> Iterator[str]:
-    """What comes before the end of the line."""
+    """Pieces up to the end of the line."""
     while piece != END:
         yield piece
         piece = next(pieces, END)
@@ -55,21 +55,21 @@ def _limited(pieces: Iterator[str], limit: int) -> Iterator[str]:
 
 def _pieces(stream: Stream) -> Iterator[str]:
     """Pieces of a line, none empty, and END where one ends. A carriage return waits for what follows it."""
-    held, begun = "", False
+    carriage_return, has_text = "", False
     for text in _texts(stream):
-        *lines, last = (held + text).split(END)
+        *lines, last = (carriage_return + text).split(END)
         for line in lines:
             yield from filter(None, (line.removesuffix("\r"), END))
         piece = last.removesuffix("\r")
-        held, begun = last[len(piece) :], bool(piece) or (begun and not lines)
+        carriage_return, has_text = last[len(piece) :], bool(piece) or (has_text and not lines)
         if piece:
             yield piece
-    if held and not begun:
-        yield END  # a last line of nothing but that
+    if carriage_return and not has_text:
+        yield END  # a last line of a carriage return alone
 
 
 def _texts(stream: Stream) -> Iterator[str]:
-    """What has come, as far as it is whole characters."""
+    """Decoded text as it arrives, in whole characters."""
     decoder, ends, first = codecs.getincrementaldecoder("utf-8")(), 0, True
     while True:
         raw = stream.read1(ROOM)

@@ -1,4 +1,4 @@
-"""Standard output for answers: what keeps it from being written is one paragraph, and is not tried again at the end."""
+"""Standard output for answers: an error of writing is one paragraph, and the rest of the buffer is discarded."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from regard.errors import DataError
 
 
 class OutputError(DataError):
-    """Answers that cannot be written; it is no fault of an input."""
+    """Answers that cannot be written, whatever the input."""
 
 
 class StandardOutput:
@@ -20,14 +20,14 @@ class StandardOutput:
             raise DataError("answers go to standard output, and it is closed; open it, or name a file with --out")
 
     def write(self, text: str) -> None:
-        """Put a text into the stream."""
+        """Write text to the stream."""
         try:
             self.stream.write(text)
         except OSError as error:
             raise self.fail(error) from error
 
     def flush(self) -> None:
-        """Send off what was put into the stream."""
+        """Flush the stream."""
         try:
             self.stream.flush()
         except OSError as error:

@@ -1,12 +1,12 @@
-"""Answers that are written as they are decided: regard predict --stream and --listen."""
+"""Streaming output: regard predict --stream, and simultaneous decoding with --listen."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from regard.cli._bad_inputs import Unread
-from regard.cli._predict_io import Strange, WishError
+from regard.cli._bad_inputs import BadInputs
+from regard.cli._predict_io import ConstraintError, Unanswered
 from regard.cli._stdout import OutputError
 from regard.data.lines import unreadable
 from regard.errors import ConfigError, DataError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.inference.sequence_predictor import Trained
 
 STREAM, LISTEN = "--stream", "--listen"
-WHOLE: dict[str, tuple[Any, ...]] = {
+WHOLE_ANSWER_OPTIONS: dict[str, tuple[Any, ...]] = {
     "--nbest": ("nbest", 1),
     "--align": ("align", False),
     "--unknown": ("unknown", None, "keep"),
@@ -26,30 +26,30 @@ WHOLE: dict[str, tuple[Any, ...]] = {
     "--trace": ("trace", None),
     "--compile": ("compile", False),
 }
-"""Options that are about whole answers: the name of each parameter, and the values of it that ask for nothing."""
-INPUTS: dict[str, tuple[Any, ...]] = {
+"""Options of whole answers: the parameter of each, and its values that have no effect."""
+WHOLE_INPUT_OPTIONS: dict[str, tuple[Any, ...]] = {
     "--file": ("file", None, "-"),
     "--prefix": ("prefix", None),
     "--include": ("include", None, [], ()),
     "--exclude": ("exclude", None, [], ()),
     "--constraints": ("constraints", None),
 }
-"""Likewise what is not for a source that still arrives."""
+"""Options of whole inputs, likewise."""
 
 
-def way(stream: bool, listen: bool, given: Mapping[str, Any], text: str | None) -> str | None:
-    """How answers are written piece by piece; None: whole. Raises for an option that does not go with it.
+def select_streaming(stream: bool, listen: bool, parameters: Mapping[str, Any], text: str | None) -> str | None:
+    """The streaming option in use; None for whole answers. Raises for options that exclude each other.
 
-    `given` are the parameters of the command, and `text` is its INPUT.
+    `parameters` are those of the command, and `text` is its INPUT.
     """
     if stream and listen:
         raise ConfigError("--listen writes as it goes, as --stream does; give one of the two")
     chosen = STREAM if stream else LISTEN if listen else None
-    if chosen is not None and (whole := _asked(WHOLE, given)):
+    if chosen is not None and (whole := _used_options(WHOLE_ANSWER_OPTIONS, parameters)):
         raise ConfigError(
             f"{chosen} writes an answer before it is whole, and {whole[0]} is about whole answers; leave one of the two out"
         )
-    if listen and (others := [*(["INPUT"] * (text is not None)), *_asked(INPUTS, given)]):
+    if listen and (others := [*(["INPUT"] * (text is not None)), *_used_options(WHOLE_INPUT_OPTIONS, parameters)]):
         raise ConfigError(
             f"--listen answers standard input while it still arrives, and does not take {others[0]}; leave one of the two "
             "out, or take --stream"
@@ -57,88 +57,87 @@ def way(stream: bool, listen: bool, given: Mapping[str, Any], text: str | None) 
     return chosen
 
 
-def _asked(options: Mapping[str, tuple[Any, ...]], given: Mapping[str, Any]) -> list[str]:
-    """The options that ask for something."""
-    return [option for option, (name, *nothing) in options.items() if given[name] not in nothing]
+def _used_options(options: Mapping[str, tuple[Any, ...]], parameters: Mapping[str, Any]) -> list[str]:
+    """The options that have an effect."""
+    return [option for option, (name, *nothing) in options.items() if parameters[name] not in nothing]
 
 
-def streamed(
-    model: "Trained", asked: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, missed: Unread | None = None
-) -> Strange:
-    """Write the answers, one after the other, each as it is decided; `missed` takes note of what cannot be read."""
-    model.stream("")  # refused, if so, before anything is read
-    strange = list[int]()
-    for number, (text, wish) in enumerate(asked, 1):
+def write_streamed(
+    model: "Trained", inputs: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, bad_inputs: BadInputs | None = None
+) -> Unanswered:
+    """Write each answer while it is decoded; `bad_inputs` collects unreadable inputs."""
+    model.stream("")  # raises for unsuitable models before anything is read
+    unanswered = list[int]()
+    for number, (text, spec) in enumerate(inputs, 1):
         try:
             if text.strip() and model.reads(text):
-                _write(stream, _wished(model, text, wish))
+                _write(stream, _stream_answer(model, text, spec))
             elif text.strip():
-                strange.append(number)
+                unanswered.append(number)
         except DataError as error:
-            if missed is None or isinstance(error, WishError | OutputError):
+            if bad_inputs is None or isinstance(error, ConstraintError | OutputError):
                 raise
-            missed.note(number, text, error)
-            strange.append(number)
+            bad_inputs.note(number, text, error)
+            unanswered.append(number)
         _write(stream, ["\n"])
-    return Strange(len(strange), strange[0] if strange else 0)
+    return Unanswered(len(unanswered), unanswered[0] if unanswered else 0)
 
 
-def listened(model: "Trained", stream: Any, missed: Unread | None = None) -> Strange:
-    """Answer standard input, each line while it still arrives.
+def answer_stdin(model: "Trained", stream: Any, bad_inputs: BadInputs | None = None) -> Unanswered:
+    """Simultaneous decoding of standard input: each line is answered while it arrives.
 
-    Of a line that is too long the beginning is answered before anybody knows; it is counted when its end has come. `missed`
-    takes note of a line whose scores are not finite.
+    The beginning of a line that is too long is answered before its length is known; it is counted at its end. `bad_inputs`
+    collects lines whose scores are not finite.
     """
-    from regard.cli._stdin_stream import spoken
+    from regard.cli._stdin_stream import read_partial_lines
     from regard.decoding.logprobs import UndistributedError
 
-    model.listen(())  # refused, if so, before anything is read
-    strange = list[int]()
-    for number, line in enumerate(spoken(_standard()), 1):
-        text, known = _recognised(model, line)
-        heard = [text]
+    model.listen(())  # raises for unsuitable models before anything is read
+    unanswered = list[int]()
+    for number, line in enumerate(read_partial_lines(_stdin_buffer()), 1):
+        text, known = _read_known_prefix(model, line)
+        pieces_read = [text]
         try:
             if known:
-                _write(stream, model.listen(chain(heard[:], _noted(line, heard))))
+                _write(stream, model.listen(chain(pieces_read[:], _record_pieces(line, pieces_read))))
         except UndistributedError as error:
-            if missed is None:
+            if bad_inputs is None:
                 raise
             known = False
-            missed.note(number, "".join([*heard, *line]), error)
-        if text.strip() and not (known and model.reads("".join([*heard, *line]))):
-            strange.append(number)
+            bad_inputs.note(number, "".join([*pieces_read, *line]), error)
+        if text.strip() and not (known and model.reads("".join([*pieces_read, *line]))):
+            unanswered.append(number)
         _write(stream, ["\n"])
-    return Strange(len(strange), strange[0] if strange else 0)
+    return Unanswered(len(unanswered), unanswered[0] if unanswered else 0)
 
 
-def _noted(line: Iterator[str], heard: list[str]) -> Iterator[str]:
-    """The pieces of a line, which are noted as they come."""
+def _record_pieces(line: Iterator[str], pieces_read: list[str]) -> Iterator[str]:
+    """Pieces of a line, appended to `pieces_read` as they arrive."""
     for piece in line:
-        heard.append(piece)
+        pieces_read.append(piece)
         yield piece
 
 
-def _recognised(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
-    """What has come of a line when the model knows some of it for certain; or all of it, and whether it knows any."""
+def _read_known_prefix(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
+    """Text of a line up to its first known token; or the whole line, and whether it has a known token."""
     from regard.data.special_tokens import UNK
-    from regard.decoding.streaming.source import encode_stable_tokens
 
     text, room = "", model.codec.max_source_length - 1
     for piece in line:
         text += piece
-        if text.strip() and any(number != UNK for number in encode_stable_tokens(model.codec, text)[:room]):
+        if text.strip() and any(number != UNK for number in model.codec.encode_stable(text)[:room]):
             return text, True
     return text, bool(text.strip()) and model.knows(text)
 
 
-def _wished(model: "Trained", text: str, wish: "ConstraintSpec") -> Iterator[str]:
-    """The pieces of an answer; one that cannot be had as it is wished is the user's to mend."""
+def _stream_answer(model: "Trained", text: str, spec: "ConstraintSpec") -> Iterator[str]:
+    """Pieces of an answer; raises ConstraintError where constraints cannot be satisfied."""
     try:
-        yield from model.stream(text, prefix=wish.prefix, include=wish.include, exclude=wish.exclude)
+        yield from model.stream(text, prefix=spec.prefix, include=spec.include, exclude=spec.exclude)
     except ValueError as error:
-        if isinstance(error, DataError) or not any(wish):
+        if isinstance(error, DataError) or not any(spec):
             raise
-        raise WishError(str(error)) from error
+        raise ConstraintError(str(error)) from error
 
 
 def _write(stream: Any, pieces: Iterable[str]) -> None:
@@ -147,8 +146,8 @@ def _write(stream: Any, pieces: Iterable[str]) -> None:
         stream.flush()
 
 
-def _standard() -> "Stream":
-    """Standard input, which may be closed, or none."""
+def _stdin_buffer() -> "Stream":
+    """Bytes of standard input; raises where it is closed or missing."""
     try:
         sys.stdin.buffer.readable()
     except (ValueError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Align pairs by where a trained model looks: regard align."""
+"""Word alignment from attention weights: regard align."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.cli.evaluate import plain, told
+from regard.cli.evaluate import figures_to_dict, format_figures
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
 
@@ -25,33 +25,37 @@ COUNTED = "The gold file counts words from 1 (files of sentence, source, target 
 MEANS: dict[str, tuple[str, ...]] = {"by": ("aer", "f1", "accuracy"), "merge": ("weights", "links")}
 
 
-@app.command(cls=Command, short_help="Align pairs by where a model looks.", context_settings=ANY)
+@app.command(cls=Command, short_help="Align words by attention weights.", context_settings=ANY)
 def align(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
     out: Annotated[Path | None, typer.Option(help="Write the links here, a line for each pair: 0-0 1-2.")] = None,
-    gold: Annotated[Path | None, typer.Option(help="Links that people made, to measure with.")] = None,
+    gold: Annotated[Path | None, typer.Option(help="Gold links, for evaluation.")] = None,
     from_one: Annotated[bool, typer.Option("--from-one", help=COUNTED)] = False,
     flip: Annotated[bool, typer.Option("--flip", help="The gold file writes the target's word first.")] = False,
     choose: Annotated[
-        bool, typer.Option("--choose", help="Find the best head by --gold; keep it in the directory.")
+        bool, typer.Option("--choose", help="Select the best head by --gold, and store it in the directory.")
     ] = False,
-    by: Annotated[str | None, typer.Option(help="What is best: aer, f1, or accuracy, as usual for letters.")] = None,
+    by: Annotated[str | None, typer.Option(help="Selection metric: aer, f1 or accuracy (default for letters).")] = None,
     attention: Annotated[str | None, typer.Option(help="Which attention, such as decoder.2.cross.")] = None,
     head: Annotated[int | None, typer.Option(min=0, help="Which of its heads, from 0; without it their mean.")] = None,
-    shift: Annotated[bool | None, typer.Option("--shift/--no-shift", help="Look one step after a word was written.")] = None,
-    threshold: Annotated[float | None, typer.Option(min=0, help="Link all above this weight, not the largest.")] = None,
-    merge: Annotated[str, typer.Option(help="What tokens give to their words: weights or links.")] = "weights",
-    letters: Annotated[bool, typer.Option("--letters", help="Align tokens, not words; as usual for characters.")] = False,
+    shift: Annotated[bool | None, typer.Option("--shift/--no-shift", help="Use the weights one step after a word.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, help="Link all positions above this weight, instead of the largest.")
+    ] = None,
+    merge: Annotated[str, typer.Option(help="Merge subword weights or links into words.")] = "weights",
+    letters: Annotated[
+        bool, typer.Option("--letters", help="Align tokens instead of words (default for characters).")
+    ] = False,
     reverse: Annotated[Path | None, typer.Option(help="A model of the other direction, from target to source.")] = None,
-    symmetrise: Annotated[str | None, typer.Option(help="How the two become one, such as intersection.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All figures as one JSON object.")] = False,
+    symmetrise: Annotated[str | None, typer.Option(help="Symmetrisation heuristic, such as intersection.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print metrics as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
-    """Align the words of pairs, each a source and its target, by where a model looks while it is made to write the target.
+    """Align the words of sentence pairs by the attention weights under teacher forcing.
 
-    With --gold the links are measured, with --out they are written; with neither they are printed. --choose tries every
-    head and notes the best one in the directory, where `predict --align` finds it too. With --reverse two directions are
+    With --gold the links are evaluated, with --out they are written; with neither they are printed. --choose evaluates every
+    head and stores the best one in the directory, where `predict --align` uses it too. With --reverse two directions are
     symmetrised: intersection, union, grow-diag (as usual), grow-diag-final, grow-diag-final-and.
 
     \b
@@ -59,10 +63,10 @@ def align(
         regard align run/ --data.test=dev.tsv --gold dev.links --choose
         regard align run/ --data.test=test.tsv --reverse back/ --symmetrise grow-diag-final-and --out test.links
     """
-    _sensible(out, gold, choose, reverse, symmetrise, by=by, merge=merge)
-    _idle(gold, {"--from-one": from_one, "--flip": flip, "--json": as_json})
+    _check_options(out, gold, choose, reverse, symmetrise, by=by, merge=merge)
+    _check_gold_options(gold, {"--from-one": from_one, "--flip": flip, "--json": as_json})
     if choose:
-        _overruled({"--attention": attention, "--head": head, "--shift": shift, "--threshold": threshold})
+        _check_choose_options({"--attention": attention, "--head": head, "--shift": shift, "--threshold": threshold})
     from regard.alignment import score
     from regard.alignment.heads import align_pairs
     from regard.alignment.pharaoh import read_gold
@@ -74,23 +78,23 @@ def align(
     records = _records(model, context.args)
     pairs = compute_soft_alignments(model, records, tokens=letters)
     right = None if gold is None else read_gold(str(gold), pairs, first=int(from_one), flip=flip)
-    names = (*score.WORDS, *score.LETTERS) if _single(model, letters) else score.WORDS
+    names = (*score.WORDS, *score.LETTERS) if _aligns_tokens(model, letters) else score.WORDS
     by = by or ("aer" if names == score.WORDS else "accuracy")
-    tried = _tried(directory, pairs, right, by, merge) if right is not None and choose else []
-    used = tried[0].head if tried else _head(model, attention, head, shift)
+    candidates = _rank_heads(directory, pairs, right, by, merge) if right is not None and choose else []
+    head_used = candidates[0].head if candidates else _head(model, attention, head, shift)
     ways: dict[str, Any] = {"threshold": threshold, "by": merge}
-    found = align_pairs(pairs, used, **ways)
+    links = align_pairs(pairs, head_used, **ways)
     if reverse is not None:
-        found = _joined(found, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
-    _write(found, out, printed=right is None)
+        links = _symmetrise(links, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
+    _write(links, out, printed=right is None)
     if right is not None:
-        _show(score.measure(found, right, names), tried, directory, as_json)
+        _show(score.measure(links, right, names), candidates, directory, as_json)
 
 
-def _sensible(
+def _check_options(
     out: Path | None, gold: Path | None, choose: bool, reverse: Path | None, symmetrise: str | None, **named: str | None
 ) -> None:
-    """Refuse what does not go together, before anything is loaded."""
+    """Raise for options that exclude each other, before anything is loaded."""
     from regard.alignment.symmetrise import HEURISTICS
 
     for name, value in {**named, "symmetrise": symmetrise}.items():
@@ -109,14 +113,14 @@ def _sensible(
         io.check_target(out)
 
 
-def _idle(gold: Path | None, given: dict[str, bool]) -> None:
-    """Refuse what is about gold links where there are none."""
+def _check_gold_options(gold: Path | None, given: dict[str, bool]) -> None:
+    """Raise for options of gold links without --gold."""
     for name in [each for each, there in given.items() if there and gold is None]:
         raise ConfigError(f"{name} would change nothing: it is about gold links and the figures they give, --gold FILE")
 
 
-def _overruled(given: dict[str, object]) -> None:
-    """Refuse to say which head is meant, or how it links, where every head is tried by its largest weights."""
+def _check_choose_options(given: dict[str, object]) -> None:
+    """Raise for options that select a head together with --choose."""
     for name in [each for each, value in given.items() if value is not None]:
         raise ConfigError(
             f"--choose tries every head, with and without a shift, by its largest weights, and heeds no {name}; leave it "
@@ -138,58 +142,58 @@ def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
 
 
 def _head(model: "Trained", attention: str | None, number: int | None, shift: bool | None) -> "Head":
-    """The head that is asked for; what is not said of it is as chosen before."""
+    """The head of the options; by default the one stored in the directory."""
     usual = model.head
     if attention is not None or number is not None:
         usual = usual._replace(attention=attention or usual.attention, head=number)
     return usual if shift is None else usual._replace(shift=shift)
 
 
-def _tried(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
-    """Every head, the best first, which is noted in the directory."""
+def _rank_heads(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]", by: str, merge: str) -> "list[Candidate]":
+    """Rank all heads, and store the best in the directory."""
     from regard.alignment.heads import rank_heads
     from regard.inference import alignment_head
 
-    found = rank_heads(pairs, gold, cast(Any, by), merge=cast(Any, merge))
-    alignment_head.note(directory, found[0].head)
-    return found
+    candidates = rank_heads(pairs, gold, cast(Any, by), merge=cast(Any, merge))
+    alignment_head.note(directory, candidates[0].head)
+    return candidates
 
 
-def _joined(
-    found: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[SoftAlignment]", how: str, **ways: Any
+def _symmetrise(
+    links: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[SoftAlignment]", how: str, **ways: Any
 ) -> "list[Links]":
-    """The links of both directions as one."""
+    """Symmetrise the links of both directions."""
     from regard.alignment.symmetrise import reverse_links, symmetrise
 
-    return [symmetrise(*both, how) for both in zip(found, reverse_links(other, records, pairs, **ways), strict=True)]
+    return [symmetrise(*both, how) for both in zip(links, reverse_links(other, records, pairs, **ways), strict=True)]
 
 
-def _single(model: "Trained", letters: bool) -> bool:
-    """Whether some of what is aligned are single tokens: their accuracy then says more than an error rate."""
+def _aligns_tokens(model: "Trained", letters: bool) -> bool:
+    """True where single tokens are aligned, for which accuracy is the usual metric."""
     from regard.alignment.words import aligns_tokens
 
     return any(aligns_tokens(side, letters) for side in (model.codec.source, model.codec.target))
 
 
-def _write(found: "list[Links]", out: Path | None, printed: bool) -> None:
+def _write(links: "list[Links]", out: Path | None, printed: bool) -> None:
     from regard.alignment.pharaoh import format_pharaoh
 
     if out is not None:
-        io.write(out, format_pharaoh(found).encode())
+        io.write(out, format_pharaoh(links).encode())
     elif printed:
-        typer.echo(format_pharaoh(found), nl=False)
+        typer.echo(format_pharaoh(links), nl=False)
 
 
-def _show(figures: "dict[str, Measurement]", tried: "list[Candidate]", directory: Path, as_json: bool) -> None:
-    """Print the figures, and those of every head that was tried."""
+def _show(figures: "dict[str, Measurement]", candidates: "list[Candidate]", directory: Path, as_json: bool) -> None:
+    """Print the metrics, and those of every candidate head."""
     if as_json:
-        table = {"candidates": [each.head._asdict() | each.metrics for each in tried]} if tried else {}
-        typer.echo(json.dumps(plain(dict(figures)) | table, ensure_ascii=False))
+        table = {"candidates": [each.head._asdict() | each.metrics for each in candidates]} if candidates else {}
+        typer.echo(json.dumps(figures_to_dict(dict(figures)) | table, ensure_ascii=False))
         return
-    if tried:
-        wide = max(len(str(each.head)) for each in tried)
+    if candidates:
+        wide = max(len(str(each.head)) for each in candidates)
         typer.echo(" ".join([" " * wide, *(f"{name:>10}" for name in figures)]))
-        for each in tried:
+        for each in candidates:
             typer.echo(" ".join([f"{each.head!s:<{wide}}", *(f"{each.metrics[name]:10.2f}" for name in figures)]))
-        typer.echo(f"\nchosen: {tried[0].head}, noted in {directory / 'manifest.json'}\n")
-    typer.echo(told(dict(figures)))
+        typer.echo(f"\nchosen: {candidates[0].head}, noted in {directory / 'manifest.json'}\n")
+    typer.echo(format_figures(dict(figures)))

@@ -1,4 +1,4 @@
-"""Make training pairs of targets alone: regard backtranslate."""
+"""Back-translation of monolingual targets: regard backtranslate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -14,26 +14,24 @@ if TYPE_CHECKING:
     from regard.inference.backtranslate import Pair, Way
 
 
-@app.command(cls=Command, short_help="Make training pairs of targets alone.")
+@app.command(cls=Command, short_help="Back-translate monolingual targets.")
 def backtranslate(
     directory: Annotated[
-        Path, typer.Argument(help="A run that goes the other way: from targets to sources.", metavar="REVERSE_RUN")
+        Path, typer.Argument(help="A run of the reverse direction, from targets to sources.", metavar="REVERSE_RUN")
     ],
     file: Annotated[str | None, typer.Option(help="Targets, one on each line.  [default: standard input]")] = None,
     out: Annotated[Path | None, typer.Option(help="The table to write: NAME.tsv.")] = None,
-    draw: Annotated[str, typer.Option(help="How a source is found: beam, sample, greedy.")] = "beam",
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once.  [default: 5]")] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Below 1 likely sources come more often, above 1 less.  [default: 1]")
-    ] = None,
-    noise: Annotated[bool, typer.Option("--noise", help="Leave out, blank and move words of the sources.")] = False,
-    tag: Annotated[str, typer.Option(help='A word before each source that tells it is synthetic: "<BT>".')] = "",
-    append: Annotated[str | None, typer.Option(help="Real pairs to put behind: a table of source and target.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="What draws and noise follow from.")] = 0,
+    draw: Annotated[str, typer.Option(help="Decoding of sources: beam, sample, greedy.")] = "beam",
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size.  [default: 5]")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature.  [default: 1]")] = None,
+    noise: Annotated[bool, typer.Option("--noise", help="Drop, blank and shuffle words of the sources.")] = False,
+    tag: Annotated[str, typer.Option(help='Tag before each synthetic source, such as "<BT>".')] = "",
+    append: Annotated[str | None, typer.Option(help="Real pairs to append: a table of source and target.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of sampling and noise.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
-    """Let a model that goes the other way write a source for each target, and write the pairs as a table to train on.
+    """Back-translate targets with a model of the reverse direction, and write the pairs as a table to train on.
 
     The table has SOURCE TAB TARGET on each line and appears when it is whole. Targets whose source comes out empty, and
     those that are longer than the model reads, are left out and counted.
@@ -54,20 +52,20 @@ def backtranslate(
     from regard.inference.load import load
 
     model = load(directory, device)
-    made, read = 0, 0
+    written, read = 0, 0
     with io.replacing(out) as table:
         for pairs in translate(model, lines(file or "-"), way):
-            made, read = made + _write(table, out, pairs), read + len(pairs)
+            written, read = written + _write(table, out, pairs), read + len(pairs)
             if not quiet:
-                typer.echo(f"{read:,} targets read · {made:,} pairs", err=True)
-        if not made:
+                typer.echo(f"{read:,} targets read · {written:,} pairs", err=True)
+        if not written:
             raise DataError(f"{file or 'standard input'}: the model found a source for none of the {read:,} targets")
         _write(table, out, real)
-    typer.echo(_summary(out, made, read - made, len(real)))
+    typer.echo(_summary(out, written, read - written, len(real)))
 
 
 def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, tag: str, seed: int) -> "Way":
-    """How sources are found, from options that go together."""
+    """Decoding options of the sources."""
     if draw not in ("beam", "sample", "greedy"):
         raise ConfigError(f"--draw needs to be beam, sample or greedy, got {draw!r}")
     if beam is not None and draw != "beam":
@@ -75,18 +73,17 @@ def _way(draw: str, beam: int | None, temperature: float | None, noise: bool, ta
     if temperature is not None and draw != "sample":
         raise ConfigError(f"--temperature would change nothing: it needs --draw sample, got {draw}")
     if temperature == 0:
-        raise ConfigError("--temperature 0 draws nothing; that is --draw greedy")
+        raise ConfigError("--temperature 0 is greedy decoding: use --draw greedy")
     if len(tag.split()) > 1 or tag != tag.strip():
         raise ConfigError(f"--tag needs one word without spaces, got {tag!r}")
-    from regard.data.text.noise import Noise
     from regard.inference.backtranslate import Way
 
     heat = 1.0 if temperature is None else temperature
-    return Way(draw, beam or 5, heat, Noise() if noise else None, tag, seed)
+    return Way(draw, beam or 5, heat, noise, tag, seed)
 
 
 def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:
-    """Write the pairs that have a source; how many there were."""
+    """Write the pairs that have a source; returns their number."""
     whole = [pair for pair in pairs if pair.source]
     with io.room(out):
         table.write("".join(f"{pair.source}\t{pair.target}\n" for pair in whole).encode())
@@ -94,22 +91,22 @@ def _write(table: BinaryIO, out: Path, pairs: "list[Pair]") -> int:
 
 
 def _real(path: str) -> "list[Pair]":
-    """The real pairs that stand behind."""
+    """The real pairs to append."""
     from regard.data.table import read
     from regard.inference.backtranslate import Pair
 
-    found = []
+    pairs = []
     for record in read(path):
         if any(mark in record.source + (record.target or "") for mark in "\t\n"):
             raise DataError(
                 f"{record.where} has a tab or a line's end in it, which a table of tabs cannot hold; take it out"
             )
-        found.append(Pair(record.source, record.target or ""))
-    return found
+        pairs.append(Pair(record.source, record.target or ""))
+    return pairs
 
 
-def _summary(out: Path, made: int, empty: int, added: int) -> str:
-    parts = [f"{made:,} pairs"]
+def _summary(out: Path, written: int, empty: int, added: int) -> str:
+    parts = [f"{written:,} pairs"]
     parts += [f"{empty:,} targets left out: no source, or longer than the model reads"] * (empty > 0)
-    parts += [f"{added:,} real pairs behind them"] * (added > 0)
+    parts += [f"{added:,} real pairs appended"] * (added > 0)
     return f"{out}: {', '.join(parts)}"

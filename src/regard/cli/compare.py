@@ -1,4 +1,4 @@
-"""Train the same thing in several ways and set the results side by side: regard compare."""
+"""Comparison of settings by training each of them: regard compare."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,34 +6,34 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli import Command, app
-from regard.cli.train import ANY, _split, prepared, read, settings
+from regard.cli.train import ANY, build_experiment, read_config, settings, split_config
 from regard.errors import ConfigError
 
 SAVED = 30.0
-"""Seconds within which the worker of a comparison that was killed has saved its training and gone."""
+"""Seconds within which a killed worker of a comparison has saved its checkpoint and exited."""
 VARY = "A setting and its values: model.attention=none,additive. Several times: every combination."
-WITH = 'What goes with a value: "model.decoder=transformer: model.encoder=transformer model.heads=4".'
+WITH = 'Settings that accompany a value: "model.decoder=transformer: model.encoder=transformer model.heads=4".'
 
 
-@app.command(cls=Command, short_help="Train several ways and compare.", context_settings=ANY)
+@app.command(cls=Command, short_help="Train with several settings and compare.", context_settings=ANY)
 def compare(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
     config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
     vary: Annotated[list[str] | None, typer.Option(help=VARY)] = None,
     along: Annotated[list[str] | None, typer.Option("--with", help=WITH)] = None,
-    out: Annotated[Path | None, typer.Option(help="Where each run gets its directory.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many trainings of each kind, to show the spread.")] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="How many trainings at once; they share the cores.")] = 1,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once when measuring; 1 is greedy.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of all runs.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each combination, for the spread.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Parallel trainings; they share the cores.")] = 1,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size of the evaluation; 1 is greedy.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Train with each value of one or more settings, measure on the validation set, print one table.
+    """Train with each value of one or more settings, evaluate on the validation set, print one table.
 
-    The table is written to compare.md, the page to compare.html, all figures to compare.json, anew after each training. With
-    --data.test=FILE that is measured too. Among the values, `every` is all there are, and mechanisms, score, normalise and
-    scope are all of their kind. What is trained already is not trained again, and what was stopped goes on. A training that
-    fails leaves its reason in the table; the others go on, and the exit code is 1.
+    The table is written to compare.md, the page to compare.html, all figures to compare.json, after each training. With
+    --data.test=FILE the test set is evaluated too. The value `every` stands for all names, and mechanisms, score, normalise
+    and scope for all of their kind. Finished trainings are kept, stopped ones resumed. A failed training has its reason in
+    the table; the others continue, and the exit code is 1.
 
     \b
     Example:
@@ -41,23 +41,23 @@ def compare(
         regard compare translate --vary model.attention=every --vary model.decoder=recurrent,transformer \\
             --with "model.decoder=transformer: model.encoder=transformer" --seeds 3 --jobs 4 --out cmp/
     """
-    path, options = _split(config, context.args)
+    path, options = split_config(config, context.args)
     if not vary:
         raise ConfigError("compare needs --vary SETTING=VALUE,VALUE")
     if out is None:
         raise ConfigError("compare needs a directory for its runs: --out DIR")
     if any(option.startswith("--train.seed") for option in options):
         raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
-    settings(options)  # a slip of the pen is answered before torch is waited for
-    default = type(read(task, path, options))()
-    from regard.compare import variations as varying
+    settings(options)  # typing errors are reported before torch is imported
+    default = type(read_config(task, path, options))()
+    from regard.compare import variations
     from regard.compare.plan import plan
     from regard.compare.sweep import Sweep
 
-    varied = varying.varied(vary, type(default))
-    more = varying.along(along or [], varied, type(default))
+    varied = variations.parse_varied(vary, type(default))
+    more = variations.parse_conditional(along or [], varied, type(default))
     planned = plan(
-        lambda extra: read(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
+        lambda extra: read_config(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
     )
     sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
     typer.echo(sweep.run(quiet))
@@ -67,37 +67,39 @@ def compare(
 
 @app.command("compare-one", cls=Command, hidden=True)
 def compare_one() -> None:
-    """One training of a comparison, as its parent asks on standard input."""
+    """One training of a comparison, requested by the parent process on standard input."""
     from regard import config as configuration
     from regard import tasks
-    from regard.compare.figures import store
-    from regard.compare.workers import asked
+    from regard.compare.figures import save_figures
+    from regard.compare.workers import read_request
     from regard.training.lock import wait_until_free
 
-    request = asked()
+    request = read_request()
     wait_until_free(Path(request["directory"]), SAVED)
     config = configuration.check(tasks.find(request["task"]).Config, request["config"])
     directory = Path(request["directory"])
-    store(directory, config, request["beam"], _measured(request["task"], config, directory, request["beam"]))
+    save_figures(
+        directory, config, request["beam"], _train_and_evaluate(request["task"], config, directory, request["beam"])
+    )
 
 
-def _measured(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
-    """Train one, and measure it on the validation set and, where there is one, the test set."""
-    from regard.cli.evaluate import plain
+def _train_and_evaluate(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
+    """Train a model, and evaluate it on the validation set and, where there is one, the test set."""
+    from regard.cli.evaluate import figures_to_dict
     from regard.inference.load import opened
     from regard.tasks.kinds.types import family
     from regard.training.loop import train as run
 
-    experiment, _ = prepared(task, config, directory)
+    experiment, _ = build_experiment(task, config, directory)
     ended = run(experiment, directory)
     model, data = opened(directory, config.train.device), config.data
-    valid = plain(model.judge(experiment.valid, beam=beam))
+    valid = figures_to_dict(model.judge(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        figures["test"] = plain(model.evaluate(family(config).read(data, data.test), beam=beam))
-    pace = ended["tokens"] / max(ended["seconds"], 1e-9)
+        figures["test"] = figures_to_dict(model.evaluate(family(config).read(data, data.test), beam=beam))
+    throughput = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,
         **{name: ended[name] for name in ("parameters", "seconds", "step", "ended")},
-        "tokens_per_second": pace,
+        "tokens_per_second": throughput,
     }

@@ -1,4 +1,4 @@
-"""Make one model of several: regard ensemble."""
+"""Ensembles of trained models: regard ensemble."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 COLUMNS = {"data.source", "data.target"}
 
 
-@app.command(cls=Command, short_help="Make one model of several.", context_settings=ANY)
+@app.command(cls=Command, short_help="Combine models into an ensemble.", context_settings=ANY)
 def ensemble(
     runs: Annotated[
         list[str], typer.Argument(help="Two directories or more that `regard train` made.", metavar="RUN RUN...")
     ],
-    out: Annotated[Path | None, typer.Option(help="The new directory, which holds copies of all of them.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The new run directory, with copies of all members.")] = None,
     average: Annotated[str, typer.Option(help="What is averaged: probabilities, logits, memories.")] = "probabilities",
     weights: Annotated[str | None, typer.Option(help="A weight for each run: 2,1,1.  [default: equal]")] = None,
-    stack: Annotated[str | None, typer.Option(help="Learn the weights on this table, which no run was trained on.")] = None,
+    stack: Annotated[
+        str | None, typer.Option(help="Learn the weights on this table, which no member was trained on.")
+    ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
-    """Make one model of several runs of one task that share their vocabulary, such as trainings from different seeds.
+    """Combine runs of one task with one vocabulary, such as trainings from different seeds, into an ensemble.
 
-    What it writes opens like any run: regard predict, evaluate, align and view take it. It needs the runs no more.
+    The result is a run directory for regard predict, evaluate, align and view, independent of the members' directories.
 
     \b
     Example:
@@ -37,7 +39,7 @@ def ensemble(
         regard ensemble run/1 run/2 --stack valid.tsv --out both/
     """
     if out is None:
-        raise ConfigError("ensemble needs a directory for what it makes: --out DIR")
+        raise ConfigError("ensemble needs a new run directory: --out DIR")
     if weights is not None and stack is not None:
         raise ConfigError("--weights gives the weights and --stack learns them; choose one")
     options = [each for each in runs if each.startswith("--")]
@@ -53,22 +55,22 @@ def ensemble(
     check_free(out)
     members = [load(path, device) for path in paths]
     try:
-        found = None if stack is None else _stack(members, stack, columns, average)
-        given = _numbers(weights) if found is None else found.weights
-        gather(members, average=average, weights=given)  # refuses what cannot answer as one
+        stacked = None if stack is None else _stack(members, stack, columns, average)
+        values = _numbers(weights) if stacked is None else stacked.weights
+        gather(members, average=average, weights=values)  # raises for incompatible members
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    each = shares(len(members), given)
+    each = shares(len(members), values)
     write(out, paths, Settings(average, each))
-    typer.echo(told(out, paths, average, each, found))
+    typer.echo(summarise(out, paths, average, each, stacked))
 
 
-def told(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], found: "Stacked | None") -> str:
-    """A line for each member with its weight, and what learning them brought."""
+def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], stacked: "Stacked | None") -> str:
+    """A line for each member with its weight, and the loss with learned weights."""
     lines = [f"{out}: {len(paths)} models, averaged by their {average}"]
     lines += [f"    {share:.4f}  {path}" for share, path in zip(shares, paths, strict=True)]
-    if found is not None:
-        lines.append(f"loss a token {found.equal:.4f} with equal weights, {found.learned:.4f} with these")
+    if stacked is not None:
+        lines.append(f"loss a token {stacked.equal:.4f} with equal weights, {stacked.learned:.4f} with these")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Measure a trained model: regard evaluate."""
+"""Evaluation of a trained model on a test set: regard evaluate."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import Command, app
-from regard.cli._bad_inputs import TOLD
+from regard.cli._bad_inputs import LISTED
 from regard.cli._engine_report import report_engines
-from regard.cli._image_options import sees
-from regard.cli._search_options import PART, search_by
+from regard.cli._image_options import check_text_options
+from regard.cli._search_options import PART, override_search
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError, DataError
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
 
 
-@app.command(cls=Command, short_help="Measure a trained model on a test set.", context_settings=ANY)
+@app.command(cls=Command, short_help="Evaluate a trained model on a test set.", context_settings=ANY)
 def evaluate(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All figures as one JSON object.")] = False,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print metrics as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
 ) -> None:
-    """Measure a trained model on --data.test=FILE, which has the columns of the training data.
+    """Evaluate a trained model on --data.test=FILE, which has the columns of the training data.
 
     \b
     Example:
@@ -48,28 +48,28 @@ def evaluate(
         regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
     """
     options = settings(context.args)
-    given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
+    columns_given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
     from regard.inference.load import opened
     from regard.tasks.kinds.types import family
 
     model = opened(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
-    if unknown := given.keys() - {"data.test", *columns}:
+    if unknown := columns_given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
     search = [each for each in options if each.startswith(PART)]
-    sees(model, {"beam": beam}, search)
-    search_by(model, search, beam)
+    check_text_options(model, {"beam": beam}, search)
+    override_search(model, search, beam)
     if verbose:
         report_engines(context, model)
     data = model.config.data
-    test = given.get("data.test", data.test)
+    test = columns_given.get("data.test", data.test)
     if test is None:
         raise ConfigError(f"evaluate takes {needed}{_held_out(data, directory)}")
-    data = replace(data, **{name: given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
+    data = replace(data, **{name: columns_given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
     records = [model.task.prepare(record) for record in family(model.config).read(data, test)]
     figures, errors = measure(model, records, beam)
-    typer.echo(json.dumps(plain(figures), ensure_ascii=False) if as_json else told(figures))
+    typer.echo(json.dumps(figures_to_dict(figures), ensure_ascii=False) if as_json else format_figures(figures))
     if test == data.train:
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.select_fitting(records)):
@@ -80,7 +80,7 @@ def evaluate(
         )
     if errors:
         places = sorted(errors)
-        for place in places[:TOLD]:
+        for place in places[:LISTED]:
             typer.echo(f"regard: {_where(records[place])}: {errors[place]}", err=True)
         raise DataError(
             f"{_where(records[places[0]])} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
@@ -91,16 +91,16 @@ def evaluate(
 def measure(
     model: "Trained | Seeing", records: "Sequence[Any]", beam: int | None = None
 ) -> "tuple[Figures, dict[int, UndistributedError]]":
-    """The figures of the records whose scores are finite, and the errors of the others, by their places.
+    """Metrics of the records with finite scores, and the errors of the others, by index.
 
-    Which these are is looked for only where the figures of all are not finite, or where they end in an error.
+    The records are checked one by one only where the metrics of all are not finite, or raise an error.
     """
     from regard.decoding.logprobs import UndistributedError
     from regard.metrics.text import Measurement
 
     try:
         figures = model.measure(records, beam=beam)
-        if all(math.isfinite(found.value) for found in figures.values() if isinstance(found, Measurement)):
+        if all(math.isfinite(figure.value) for figure in figures.values() if isinstance(figure, Measurement)):
             return figures, {}
         reason = None
     except ValueError as error:  # such as that of a metric which takes finite numbers
@@ -118,39 +118,39 @@ def measure(
 
 
 def _where(record: Any) -> str:
-    """The file and line of a record, which of a picture may have more beside it."""
+    """File and line of a record."""
     place: str = (getattr(record, "record", None) or getattr(record, "picture", None) or record).where
     return place
 
 
 def _held_out(data: Any, directory: Path) -> str:
-    """Where the figures are of a run that held out what it validated with; nothing for any other."""
+    """Hint at the metrics of the held-out validation data of a run; empty for any other run."""
     figures = directory / "metrics.json"
     if data.train is None or data.valid is not None or not figures.exists():
         return ""
     return f". What the run came to on the lines of {data.train} that were held out is in {figures}"
 
 
-def told(figures: "Figures") -> str:
-    """A score with its interval on each line; scores by length below their name."""
+def format_figures(figures: "Figures") -> str:
+    """Metrics as text: a score with its interval on each line, scores by length below their name."""
     from rich.cells import cell_len  # labels may be of wide letters
 
     lines = []
     wide = max([12, *map(cell_len, figures)])
-    for name, found in figures.items():
-        if isinstance(found, list):
-            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in found)]
+    for name, figure in figures.items():
+        if isinstance(figure, list):
+            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in figure)]
         else:
             named = name + " " * (wide - cell_len(name))
-            lines.append(f"{named} {found.value:6.2f}   95 % [{found.low:.2f}, {found.high:.2f}]   {found.signature}")
+            lines.append(f"{named} {figure.value:6.2f}   95 % [{figure.low:.2f}, {figure.high:.2f}]   {figure.signature}")
     return "\n".join(lines)
 
 
-def plain(figures: "Figures") -> dict[str, Any]:
-    """The same as a table."""
+def figures_to_dict(figures: "Figures") -> dict[str, Any]:
+    """Metrics as a dictionary for JSON."""
     return {
-        name: [each._asdict() for each in found] if isinstance(found, list) else found._asdict()
-        for name, found in figures.items()
+        name: [each._asdict() for each in figure] if isinstance(figure, list) else figure._asdict()
+        for name, figure in figures.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""A trained model for other programs: regard export."""
+"""Export of a trained model to ONNX, CTranslate2 or Hugging Face: regard export."""
 
 from importlib import import_module
 from pathlib import Path
@@ -19,11 +19,11 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="The new directory; for onnx, NAME.zip is one file.", show_default="DIR-FORMAT")
     ] = None,
-    precision: Annotated[str, typer.Option(help="How weights are stored: float32, int8.")] = "float32",
+    precision: Annotated[str, typer.Option(help="Precision of the stored weights: float32, int8.")] = "float32",
 ) -> None:
     """Write a trained model in the format of another library, with its vocabulary.
 
-    A model that a format cannot express is refused, with the reason: no export computes anything else than the model does.
+    A model that a format cannot express is refused, with the reason.
 
     \b
     Example:
@@ -35,11 +35,13 @@ def export(
     if to not in FORMATS:
         raise ConfigError(f"--to needs to be one of {', '.join(FORMATS)}, got {to!r}")
     typer.echo(
-        import_module(f"regard.interop.{to}.write").write(directory, out or beside(directory, to, precision), precision)
+        import_module(f"regard.interop.{to}.write").write(
+            directory, out or default_output(directory, to, precision), precision
+        )
     )
 
 
-def beside(directory: Path, to: str, precision: str) -> Path:
-    """Where an export goes that was told no place: beside the model, by its name and the format's."""
-    whole = directory.resolve()
-    return whole.with_name("-".join([whole.name, to, *([] if precision == "float32" else [precision])]))
+def default_output(directory: Path, to: str, precision: str) -> Path:
+    """Default path of an export: beside the run, named after it and the format."""
+    path = directory.resolve()
+    return path.with_name("-".join([path.name, to, *([] if precision == "float32" else [precision])]))

@@ -1,4 +1,4 @@
-"""Make an index for a model of retrieve to search: regard index; and let predict search it."""
+"""Vector indices for models of retrieve: regard index, and predict --index."""
 
 import os
 from collections.abc import Sequence
@@ -9,35 +9,30 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
     from regard.inference.forward_predictor import Seeing
     from regard.inference.sequence_predictor import Trained
     from regard.tasks.retrieve.index import Kind
-    from regard.tasks.retrieve.predictor import Retriever
 
-LISTED = 10
-"""How many entries that cannot be read are listed."""
 ENDING = ".safetensors"
 
 
-@app.command(cls=Command, short_help="Make an index of pictures or texts to search.")
+@app.command(cls=Command, short_help="Build a vector index of pictures or texts.")
 def index(
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train retrieve` made.", metavar="DIR")],
     file: Annotated[str, typer.Option(help="A list or a table with a picture's path or a text on each line.")],
     out: Annotated[Path, typer.Option(help="Write the index here: NAME.safetensors.")],
-    of: Annotated[
-        str, typer.Option(help="What is on the lines: pictures, texts, or auto: what the first line looks like.")
-    ] = "auto",
-    column: Annotated[str, typer.Option(help="Which column of a table: its name, or its number from 1.")] = "1",
+    of: Annotated[str, typer.Option(help="Kind of the entries: pictures, texts, or auto: by the first line.")] = "auto",
+    column: Annotated[str, typer.Option(help="Column of a table: its name, or its number from 1.")] = "1",
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
-    """Make an index of pictures or of texts, for `regard predict --index` to search.
+    """Build a vector index of pictures or texts, for `regard predict --index`.
 
-    Paths count from the folder of the list, as in tables to train on. What is there twice is taken once. If anything cannot
-    be read, its line is named and nothing is written. An index is for the model that made it.
+    Paths are relative to the folder of the list, as in training tables. Duplicates are indexed once. If an entry cannot be
+    read, its line is reported and nothing is written. An index is for the model that built it.
 
     \b
     Example:
@@ -47,24 +42,25 @@ def index(
     """
     if of not in ("auto", "pictures", "texts"):
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
-    _writable(out)
+    _check_path(out)
     from regard.inference.load import opened
+    from regard.tasks.retrieve.index import refuse_unreadable
     from regard.tasks.retrieve.predictor import Retriever
 
     model = opened(directory, device)
     if not isinstance(model, Retriever):
         raise ConfigError(f"an index is for models of retrieve, and {directory} is a run of {model.name}")
-    records, twice = _once(file, column)
+    records, twice = _read_unique(file, column)
     kind = _kind(records, of)
-    _readable(model, records, kind)
-    made = model.indexed(records, kind)
-    made.save(out)
+    refuse_unreadable(model.codec, records, kind)
+    built = model.indexed(records, kind)
+    built.save(out)
     again = f", {twice:,} more were there already" * (twice > 0)
-    typer.echo(f"{out}: {len(made):,} {kind}{again} ({out.stat().st_size:,} bytes)")
+    typer.echo(f"{out}: {len(built):,} {kind}{again} ({out.stat().st_size:,} bytes)")
 
 
-def searches(model: "Trained | Seeing", index: Path | None) -> None:
-    """Let a model of `retrieve` search an index; for every other there is none."""
+def use_index(model: "Trained | Seeing", index: Path | None) -> None:
+    """Set the index that a model of `retrieve` searches; raises for other models."""
     if index is None:
         return
     from regard.tasks.retrieve.predictor import Retriever
@@ -74,15 +70,15 @@ def searches(model: "Trained | Seeing", index: Path | None) -> None:
     model.among(index)
 
 
-def _writable(path: Path) -> None:
-    """Refuse a name that no index can be written to, before anything is computed."""
+def _check_path(path: Path) -> None:
+    """Raise for a path that no index can be written to, before anything is computed."""
     if path.suffix != ENDING:
         raise ConfigError(f"an index is a file called NAME{ENDING}, got {path.name!r}; name it so")
     io.check_target(path)
 
 
-def _once(file: str, column: str) -> "tuple[list[Record], int]":
-    """Each entry of a list once, in its order, and how many were there again."""
+def _read_unique(file: str, column: str) -> "tuple[list[Record], int]":
+    """Distinct entries of a list in order, and the number of duplicates."""
     from regard.data import table
 
     every = [each._replace(target=None) for each in table.read(file, column, column)]
@@ -91,7 +87,7 @@ def _once(file: str, column: str) -> "tuple[list[Record], int]":
 
 
 def _kind(records: "Sequence[Record]", of: str) -> "Kind":
-    """What is on the lines: as is said or, unless it is, pictures where the first is called as one or is a file."""
+    """Kind of the entries: as given, or pictures where the first is named as one or is a file."""
     from regard.data.records import locate
     from regard.tasks.retrieve.predictor import ENDINGS
 
@@ -99,24 +95,3 @@ def _kind(records: "Sequence[Record]", of: str) -> "Kind":
         first = records[0]
         of = "pictures" if first.source.lower().endswith(ENDINGS) or os.path.isfile(locate(first)) else "texts"
     return "pictures" if of == "pictures" else "texts"
-
-
-def _readable(model: "Retriever", records: "Sequence[Record]", kind: "Kind") -> None:
-    """Raise where entries cannot be read, and list the first of them with their lines."""
-    from regard.data.image.reading import present, size
-    from regard.data.records import locate
-
-    faults = []
-    if kind == "pictures":
-        present(records)
-    for each in records:
-        if kind == "texts" and not model.codec.familiar(each.source):
-            faults.append(f"{each.where} has nothing that the model knows, or is longer than what it reads")
-        elif kind == "pictures":
-            try:
-                size(locate(each), each.where)
-            except DataError as error:
-                faults.append(str(error))
-    if faults:
-        more = f"; and {len(faults) - LISTED:,} more" * (len(faults) > LISTED)
-        raise DataError(f"{len(faults):,} of {len(records):,} {kind} cannot be read: {'; '.join(faults[:LISTED])}{more}")

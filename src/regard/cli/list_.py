@@ -10,9 +10,9 @@ from regard.cli import Command, app
 KINDS = f"One of {', '.join(registry.FOLDERS)}."
 
 
-@app.command("list", cls=Command, short_help="What there is, one line each.")
+@app.command("list", cls=Command, short_help="List stages, mechanisms, kernels and tasks.")
 def list_(kind: Annotated[str | None, typer.Argument(help=KINDS, metavar="KIND")] = None) -> None:
-    """What there is, one line each: all of it, or one kind.
+    """List everything, or one kind, one line each.
 
     \b
     Example:
@@ -23,7 +23,7 @@ def list_(kind: Annotated[str | None, typer.Argument(help=KINDS, metavar="KIND")
 
 
 def listing(kind: str | None = None) -> str:
-    """The names of one kind, or of each under its heading, with what they are for. Reads the files, imports none."""
+    """Names and summaries of one kind, or of each kind under its heading. Reads the files, imports none."""
     kinds = [kind] if kind else list(registry.FOLDERS)
     rows = {each: [(name, registry.summary(name, each)) for name in registry.names(each)] for each in kinds}
     width = max(len(name) for group in rows.values() for name, _ in group)
@@ -33,6 +33,6 @@ def listing(kind: str | None = None) -> str:
 
 
 def align_columns(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:
-    """Two columns as text, the second beginning at one place."""
+    """Two aligned columns as text."""
     width = width or max(len(name) for name, _ in rows)
     return "\n".join(f"{indent}{name:<{width}}  {line}".rstrip() for name, line in rows)

@@ -1,4 +1,4 @@
-"""Train a model into a directory: regard train."""
+"""Training of a model into a run directory: regard train."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.training.experiment import Experiment
 
 ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""For commands that take settings by their dotted path: they stand in the context's args."""
+"""For commands that take settings by their dotted path, which are in the args of the context."""
 
 
 @app.command(cls=Command, short_help="Train a model into a directory.", context_settings=ANY)
@@ -24,37 +24,37 @@ def train(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
     config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run directory; one that is there is gone on with.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run directory; an existing one is resumed.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Train a model into a directory, or go on where an earlier run was stopped.
+    """Train a model into a run directory, or resume a stopped training.
 
     Any setting is an option by its dotted path: --data.train=FILE --model.attention=NAME --train.max_steps=N. `regard show
-    TASK` lists them all with their defaults. Without data the task trains on samples that it draws itself; with --data.train
-    alone, about one source in ten is held out to validate with.
+    TASK` lists them all with their defaults. Without data the task trains on synthetic samples; with --data.train alone,
+    about one source in ten is held out for validation.
 
     \b
     Example:
         regard train translate --out run/
         regard train translate --data.train=train.tsv --data.valid=valid.tsv --model.attention=additive --out run/
     """
-    path, options = _split(config, context.args)
-    settings = read(task, path, options)
+    path, options = split_config(config, context.args)
+    settings = read_config(task, path, options)
     if out is None:
-        raise ConfigError("train needs a directory for what it learns: --out DIR")
+        raise ConfigError("train needs a run directory: --out DIR")
     from regard.training.loop import train as run
 
-    sensible(task, [settings])
-    experiment, report = prepared(task, settings, out)
+    check_configs(task, [settings])
+    experiment, report = build_experiment(task, settings, out)
     if not quiet:
         typer.echo(f"{task}: {report}", err=True)
     if report.held_out is not None:  # --quiet hides progress, and this is none
         typer.echo(str(report.held_out), err=True)
-    typer.echo(summary(out, run(experiment, out, quiet=quiet)))
+    typer.echo(summarise(out, run(experiment, out, quiet=quiet)))
 
 
-def sensible(task: str, configs: list[Any]) -> None:
-    """Refuse settings that would change nothing, and models that cannot be built, before any data is read."""
+def check_configs(task: str, configs: list[Any]) -> None:
+    """Raise for settings without effect and models that cannot be built, before any data is read."""
     from regard import tasks
     from regard.tasks._validate import buildable, heeded, searchable, trainable
 
@@ -65,8 +65,8 @@ def sensible(task: str, configs: list[Any]) -> None:
         buildable(config)
 
 
-def prepared(task: str, config: Any, out: Path | None = None) -> "tuple[Experiment, Report]":
-    """The experiment of a config; parts of it that do not go together are the user's to mend."""
+def build_experiment(task: str, config: Any, out: Path | None = None) -> "tuple[Experiment, Report]":
+    """The experiment of a config; incompatible settings raise ConfigError."""
     from regard import tasks
 
     try:
@@ -77,14 +77,14 @@ def prepared(task: str, config: Any, out: Path | None = None) -> "tuple[Experime
         raise ConfigError(str(error)) from error
 
 
-def _split(config: Path | None, arguments: list[str]) -> tuple[Path | None, list[str]]:
-    """A first setting without a TOML file lands in the place of the file."""
+def split_config(config: Path | None, arguments: list[str]) -> tuple[Path | None, list[str]]:
+    """Separate the TOML file from settings: without a file, the first setting is parsed in its place."""
     if config is not None and str(config).startswith("--"):
         return None, [str(config), *arguments]
     return config, arguments
 
 
-def read(task: str, path: Path | None, options: list[str]) -> Any:
+def read_config(task: str, path: Path | None, options: list[str]) -> Any:
     """The task's config from a file and dotted options."""
     registry.locate(task, "tasks")
     overrides = settings(options)
@@ -113,7 +113,7 @@ def settings(options: list[str]) -> list[str]:
 
 
 def _without_task(task: str, path: Path) -> dict[str, Any]:
-    """A config file may name its task, and then it must be this one."""
+    """The settings of a config file; a task that it names must be this one."""
     table = configuration.parse(path)
     named = table.pop("task", task)
     if named != task:
@@ -121,8 +121,8 @@ def _without_task(task: str, path: Path) -> dict[str, Any]:
     return table
 
 
-def summary(out: Path, metrics: dict[str, Any]) -> str:
-    """One line on what a training came to. A figure that is not finite is null in the metrics: the training diverged."""
+def summarise(out: Path, metrics: dict[str, Any]) -> str:
+    """One line about a finished training. A metric that is not finite is null in the metrics: the training diverged."""
     valid = metrics.get("valid") or {}
     texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
     figures = " · ".join(f"{name} {text}" for name, text in texts.items())

@@ -1,4 +1,4 @@
-"""See where a model looked: regard view."""
+"""Attention viewer: regard view."""
 
 import dataclasses
 import os
@@ -10,7 +10,7 @@ import typer
 
 from regard import io
 from regard.cli import Command, app
-from regard.cli._image_options import asks, posed, sees
+from regard.cli._image_options import append_question, check_question, check_text_options
 from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from regard.viewer.trace import Trace
 
 FILM = "film.attn.safetensors"
-"""What a training with `train.record_example` leaves in its directory."""
+"""Trace that a training with `train.record_example` writes into its run directory."""
 
 
-@app.command(cls=Command, short_help="See where a model looked.")
+@app.command(cls=Command, short_help="View attention.")
 def view(
     what: Annotated[
         list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
     ],
-    question: Annotated[str | None, typer.Option(help="What to ask of the INPUT, a picture (vqa).")] = None,
+    question: Annotated[str | None, typer.Option(help="Question about the INPUT, a picture (vqa).")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
-    budget: Annotated[str | None, typer.Option(help="What the data of that page may take.  [default: 16MB]")] = None,
+    budget: Annotated[str | None, typer.Option(help="Size limit of the data of that page.  [default: 16MB]")] = None,
     figure: Annotated[
-        str | None, typer.Option(help="Draw a figure instead: heatmap, heads, lines, strength, overlay, graph.")
+        str | None, typer.Option(help="Write a figure instead: heatmap, heads, lines, strength, overlay, graph.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the figure goes: .pdf, .svg or .png.")] = None,
-    attention: Annotated[str | None, typer.Option(help="Which attention the figure is of.  [default: the last]")] = None,
-    head: Annotated[int | None, typer.Option(min=0, help="Which head.  [default: the mean of all]")] = None,
-    example: Annotated[int, typer.Option(min=0, help="Which example, from 0.")] = 0,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses followed at once; 1 is greedy.")] = None,
-    state: Annotated[str, typer.Option(help="What to open with, as `copy link` gives it: '#a=decoder.cross&q=2'.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File of the figure: .pdf, .svg or .png.")] = None,
+    attention: Annotated[str | None, typer.Option(help="Attention of the figure.  [default: the last]")] = None,
+    head: Annotated[int | None, typer.Option(min=0, help="Head of the figure.  [default: the mean of all]")] = None,
+    example: Annotated[int, typer.Option(min=0, help="Example of the figure, from 0.")] = 0,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
+    state: Annotated[str, typer.Option(help="Initial state of the page, from `copy link`: '#a=decoder.cross&q=2'.")] = "",
     language: Annotated[str | None, typer.Option(help="en or zh.  [default: the browser's]")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Serve at this port; 0 takes any free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
 ) -> None:
-    """Show what every attention did: where in the network, how strong along time, and what it linked.
+    """Show every attention of a model: its place in the network, its strength over time, and its weights.
 
     The page is served on this machine alone until Ctrl-C. Two traces, or two directories and one INPUT, are compared. A
-    directory without an INPUT shows the film that `regard train --train.record_example=...` made there.
+    directory without an INPUT shows the snapshots of training that `regard train --train.record_example=...` recorded.
 
     \b
     Example:
@@ -56,38 +56,38 @@ def view(
         regard view t.attn.safetensors --figure heatmap --out fig.pdf
         regard view run/ photo.png --question "what colour is the circle?"
     """
-    drawing = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
-    stray = next((name for name, given in drawing.items() if given is not None), None)
-    if figure is None and stray is not None:
-        raise ConfigError(f"{stray} is for a figure; add --figure heatmap, or drop it")
+    figure_options = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
+    unused = next((name for name, given in figure_options.items() if given is not None), None)
+    if figure is None and unused is not None:
+        raise ConfigError(f"{unused} is for a figure; add --figure heatmap, or drop it")
     if budget is not None and html is None:
         raise ConfigError(
             "--budget is for a page that is written; add --html FILE, or drop it: a served page has everything"
         )
     if figure is not None and html is not None:
         raise ConfigError("--figure and --html are two things; ask for one at a time")
-    written = out or html
-    if written is not None:
-        io.check_target(written)
+    output = out or html
+    if output is not None:
+        io.check_target(output)
     if question is not None:
-        what = [*what[:-1], *posed(what[-1:], question)]  # behind its question a picture is an INPUT, and no trace
-    traces = gather(what, beam, device, question)
+        what = [*what[:-1], *append_question(what[-1:], question)]  # a picture with its question is an INPUT, not a trace
+    traces = load_traces(what, beam, device, question)
     if figure is not None and len(traces) > 1:
         raise ConfigError("a figure is of one trace, got two; a page compares them: drop --figure")
     try:
         if figure is not None:
-            _draw(traces[0], figure, out, attention, head, example)
+            _save_figure(traces[0], figure, out, attention, head, example)
         elif html is not None:
             _write(traces, html, budget, state, language)
         else:
             _serve(traces, state, language, port, browser)
-    except (ValueError, LookupError) as error:  # what was asked for cannot be had: the text says why
+    except (ValueError, LookupError) as error:  # unknown attentions, heads or states: the text has the reason
         raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
 
 
-def gather(what: list[str], beam: int | None, device: str, question: str | None = None) -> "list[Trace]":
-    """The traces that are meant: read from files, or made by asking each directory's model the INPUT, which comes last."""
-    texts = [each for place, each in enumerate(what) if _input(Path(each), place)]
+def load_traces(what: list[str], beam: int | None, device: str, question: str | None = None) -> "list[Trace]":
+    """Traces read from files, or recorded by running each directory's model on the INPUT, which comes last."""
+    texts = [each for place, each in enumerate(what) if _is_input(Path(each), place)]
     paths = [Path(each) for each in what if each not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
         raise DataError(
@@ -96,18 +96,18 @@ def gather(what: list[str], beam: int | None, device: str, question: str | None 
         )
     if len(paths) > 2:
         raise DataError(f"a page shows one trace or compares two, got {len(paths)}")
-    directories = list(filter(_asked, paths))
+    directories = list(filter(_is_model, paths))
     if texts and not directories:
         raise DataError(f"{paths[0]} is a trace, which holds its inputs already; drop {texts[0]!r}")
     if beam is not None and not texts:
-        raise DataError("--beam is for a model that is asked; a trace holds the search that was made, so drop it")
+        raise DataError("--beam is for a model; a trace holds a finished search, so drop it")
     if directories and not texts and not all((path / FILM).is_file() for path in directories):
         raise DataError(f'say what to show it: regard view {directories[0]} "an INPUT", or a trace of it')
-    return distinct([_trace(path, texts[0] if texts else None, beam, device, question) for path in paths], paths)
+    return name_traces([_trace(path, texts[0] if texts else None, beam, device, question) for path in paths], paths)
 
 
-def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
-    """Traces that can be told apart: two of one name, as two models of one task have, are called as their files are."""
+def name_traces(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
+    """Traces with distinct names: two of one name, such as two models of one task, are named after their files."""
     if len({trace.name for trace in traces}) == len(traces):
         return traces
     names = [path.name.removesuffix(".safetensors").removesuffix(".attn") for path in paths]
@@ -116,19 +116,19 @@ def distinct(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
     return [dataclasses.replace(trace, name=name) for trace, name in zip(traces, names, strict=True)]
 
 
-def _input(path: Path, place: int) -> bool:
-    """Whether this is what a model is asked: a text, a picture or, behind a model, a folder of frames."""
+def _is_input(path: Path, place: int) -> bool:
+    """True for an input of a model: a text, a picture or, after a model, a folder of frames."""
     from regard.manifest import NAME
 
     if not os.path.exists(path):  # False, too, where a text is too long for a name
         return True
     if path.is_dir():
         return place > 0 and not (path / NAME).exists() and not (path / FILM).exists()
-    return not _asked(path) and path.suffix != ".safetensors"
+    return not _is_model(path) and path.suffix != ".safetensors"
 
 
-def _asked(path: Path) -> bool:
-    """Whether this is a model: a run directory, or an exported one in a file."""
+def _is_model(path: Path) -> bool:
+    """True for a model: a run directory, or an exported model in a file."""
     from regard.training.run_directory import ARCHIVE
 
     return path.is_dir() or path.suffix == ARCHIVE
@@ -137,7 +137,7 @@ def _asked(path: Path) -> bool:
 def _trace(path: Path, text: str | None, beam: int | None, device: str, question: str | None) -> "Trace":
     from regard.viewer.io import load as read
 
-    if not _asked(path) or text is None:
+    if not _is_model(path) or text is None:
         try:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
@@ -145,13 +145,13 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, question
     from regard.inference.load import opened
 
     model = opened(path, device)
-    sees(model, {"beam": beam}, ())
-    asks(model, question)
+    check_text_options(model, {"beam": beam}, ())
+    check_question(model, question)
     if not model.knows(text):
-        raise DataError(
-            f"{path} knows nothing of {quoted(text)}: what it would show is a guess; write it as the training data is"
-        )
-    return dataclasses.replace(model.trace([text], beam=beam), name=path.resolve().name)  # two of one task need two names
+        raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
+    return dataclasses.replace(
+        model.trace([text], beam=beam), name=path.resolve().name
+    )  # two models of one task need two names
 
 
 def _write(traces: "list[Trace]", html: Path, budget: str | None, state: str, language: str | None) -> None:
@@ -162,7 +162,7 @@ def _write(traces: "list[Trace]", html: Path, budget: str | None, state: str, la
     typer.echo(f"{html} ({html.stat().st_size:,} bytes, needs no network)")
 
 
-def _draw(trace: "Trace", kind: str, out: Path | None, attention: str | None, head: int | None, example: int) -> None:
+def _save_figure(trace: "Trace", kind: str, out: Path | None, attention: str | None, head: int | None, example: int) -> None:
     if out is None:
         raise ConfigError("say where the figure goes: --out fig.pdf, .svg or .png")
     if out.suffix.lower() not in (".pdf", ".svg", ".png"):

@@ -5,17 +5,17 @@ from html import escape
 from typing import NamedTuple
 
 from regard.compare.dot_plot import Scale, scale, strip
-from regard.compare.outcome import LESS, Column, Comparison, Outcome, two
-from regard.compare.spread import Mark, Spread, marks, said
+from regard.compare.outcome import LOWER_IS_BETTER, Column, Comparison, Outcome, has_two_parts
+from regard.compare.spread import Mark, Spread, format_number, mark_best
 from regard.compare.strings import STATES, both, figure
-from regard.compare.table import spreads, told
+from regard.compare.table import format_cell, spreads
 
 SIGNS: dict[Mark, str] = {"best": "★", "near": "≈"}
 Values = tuple[str, ...]
 
 
 class Grid(NamedTuple):
-    """A comparison laid out: rows, groups of columns, and what stands in each place."""
+    """Layout of a comparison: rows, groups of columns, and cells."""
 
     comparison: Comparison
     columns: Sequence[Column]
@@ -28,7 +28,7 @@ class Grid(NamedTuple):
 
 
 def lay(comparison: Comparison) -> Grid:
-    """With several settings the last one's values become groups of columns, each with a best of its own."""
+    """Lay out a comparison: with several settings, the values of the last are groups of columns with a best each."""
     columns, cells = comparison.columns(), comparison.combinations()
     across = len(comparison.settings) > 1
     rows = list(dict.fromkeys(values[:-1] if across else values for values in cells))
@@ -55,8 +55,8 @@ def table(grid: Grid) -> str:
 
 
 def trainings(grid: Grid) -> str:
-    """Every training by itself, with the 95 % interval of each of its figures over sentences."""
-    parts = two(grid.columns)
+    """Table of all trainings, with the 95 % bootstrap interval of each metric."""
+    parts = has_two_parts(grid.columns)
     names = [*map(escape, grid.comparison.settings), both("seed", "种子"), both("state", "状态"), both("folder", "目录")]
     names += [both(*figure(column, parts)) for column in grid.columns]
     rows = "".join(_training(grid, each) for each in grid.comparison.outcomes)
@@ -65,7 +65,7 @@ def trainings(grid: Grid) -> str:
 
 
 def sorter(label: str, key: str, less: bool = True) -> str:
-    """A heading that sorts by its column when it is pressed, the best first."""
+    """A heading whose button sorts by its column, the best first."""
     return f'<button type="button" data-sort="{key}" data-less="{int(less)}">{label}</button>'
 
 
@@ -73,7 +73,7 @@ def _marks(numbers: dict[Values, Spread], column: Column, groups: list[Values]) 
     found: dict[Values, Mark] = {}
     for group in groups:
         mine = {values: each for values, each in numbers.items() if not group or values[-1:] == group}
-        found |= marks(mine, column.name in LESS)
+        found |= mark_best(mine, column.name in LOWER_IS_BETTER)
     return found
 
 
@@ -83,9 +83,10 @@ def _group(grid: Grid, group: Values) -> str:
 
 def _heading(grid: Grid, number: int, place: int) -> str:
     column = grid.columns[place]
-    less = column.name in LESS or column.name in ("parameters", "seconds")
+    less = column.name in LOWER_IS_BETTER or column.name in ("parameters", "seconds")
     edge = " edge" if place == 0 else ""
-    return f'<th class="c{place}{edge}">{sorter(both(*figure(column, two(grid.columns))), f"{number}-{place}", less)}</th>'
+    name = both(*figure(column, has_two_parts(grid.columns)))
+    return f'<th class="c{place}{edge}">{sorter(name, f"{number}-{place}", less)}</th>'
 
 
 def _row(grid: Grid, row: Values) -> str:
@@ -97,7 +98,7 @@ def _row(grid: Grid, row: Values) -> str:
 
 
 def _cells(grid: Grid, values: Values, number: int) -> str:
-    """One group of a row: its figures, or what became of it instead."""
+    """One group of a row: its metrics, or its state."""
     outcomes = grid.cells[values]
     if not any(each.state == "done" for each in outcomes):
         reason = escape(outcomes[0].reason or "")
@@ -116,7 +117,7 @@ def _cell(grid: Grid, values: Values, number: int, place: int) -> str:
     drawn = "" if column.cost else strip(column, grid.cells[values], grid.scales[column])
     missing = grid.comparison.seeds - len(spread.values)
     fewer = f"<small>n = {len(spread.values)}</small>" if missing and not column.cost else ""
-    shown = f"<span>{told(column, spread)}{sign}</span>"
+    shown = f"<span>{format_cell(column, spread)}{sign}</span>"
     return f'<td class="{classes}" {key} data-value="{spread.mean!r}">{shown}{drawn}{fewer}</td>'
 
 
@@ -125,6 +126,6 @@ def _training(grid: Grid, outcome: Outcome) -> str:
     cells = [*map(escape, about), both(*STATES[outcome.state]), escape(outcome.folder)]
     for column in grid.columns:
         value, interval = column.of(outcome), column.interval(outcome)
-        between = f" <small>[{said(interval[0])}, {said(interval[1])}]</small>" if interval else ""
-        cells.append("–" if value is None else said(value) + between)
+        between = f" <small>[{format_number(interval[0])}, {format_number(interval[1])}]</small>" if interval else ""
+        cells.append("–" if value is None else format_number(value) + between)
     return f"<tr>{''.join(f'<td>{each}</td>' for each in cells)}</tr>"

@@ -1,19 +1,19 @@
-"""What became of a comparison: every training with its figures, and the figures as columns."""
+"""Results of a comparison: every training with its metrics, and the metrics as columns."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 State = Literal["done", "failed", "impossible", "waiting"]
-"""Impossible: no network can be made of it. Waiting: not trained yet, or stopped on the way."""
+"""Impossible: its model cannot be built. Waiting: not trained yet, or stopped before its end."""
 
-LESS = frozenset({"loss", "perplexity", "wer", "cer", "per", "aer", "text_rank", "picture_rank"})
-"""Figures of which less is better; of all others that a task measures, more is."""
+LOWER_IS_BETTER = frozenset({"loss", "perplexity", "wer", "cer", "per", "aer", "text_rank", "picture_rank"})
+"""Metrics of which lower is better; of all others, higher is."""
 COSTS = ("parameters", "seconds", "tokens_per_second")
-"""Figures of a training that are neither good nor bad in themselves."""
+"""Costs of a training, which are not ranked."""
 
 
 class Outcome(NamedTuple):
-    """One training and what came of it; `reason` says why nothing did."""
+    """One training and its metrics, or the `reason` why it has none."""
 
     values: tuple[str, ...]
     seed: int
@@ -24,36 +24,36 @@ class Outcome(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A figure: of which set of records (valid, test; "" for costs), and its name."""
+    """A metric: its data set (valid, test; "" for costs), and its name."""
 
     part: str
     name: str
 
     @property
     def cost(self) -> bool:
-        """Whether it tells what a training took, and not how good it was."""
+        """True for a cost."""
         return not self.part
 
     def of(self, outcome: Outcome) -> float | None:
-        """Its number in one training."""
-        found = outcome.figures.get(self.part, {}).get(self.name, {}) if self.part else outcome.figures.get(self.name)
-        value = found.get("value") if isinstance(found, dict) else found
+        """Value of the metric in one training."""
+        entry = outcome.figures.get(self.part, {}).get(self.name, {}) if self.part else outcome.figures.get(self.name)
+        value = entry.get("value") if isinstance(entry, dict) else entry
         return None if value is None else float(value)
 
     def interval(self, outcome: Outcome) -> tuple[float, float] | None:
-        """The 95 % interval over sentences in which the number of one training lies, where it has one."""
-        found = outcome.figures.get(self.part, {}).get(self.name, {}) if self.part else {}
-        low, high = found.get("low"), found.get("high")
+        """The 95 % bootstrap interval of the metric of one training; None without one."""
+        entry = outcome.figures.get(self.part, {}).get(self.name, {}) if self.part else {}
+        low, high = entry.get("low"), entry.get("high")
         return None if low is None or high is None else (float(low), float(high))
 
 
-def two(columns: Sequence[Column]) -> bool:
-    """Whether figures are of two sets of records, and so have to say of which."""
+def has_two_parts(columns: Sequence[Column]) -> bool:
+    """True for metrics of two data sets, whose names then include the data set."""
     return len({column.part for column in columns if column.part}) > 1
 
 
 class Comparison(NamedTuple):
-    """A task, the settings that vary, and every training of it."""
+    """A task, its varied settings, and every training."""
 
     task: str
     settings: tuple[str, ...]
@@ -63,20 +63,20 @@ class Comparison(NamedTuple):
     beam: int | None = None
 
     def columns(self) -> list[Column]:
-        """The figures that any training has, the test set's first, costs last."""
+        """All metrics of the trainings, the test set first, costs last."""
         parts = [(part, each.figures.get(part) or {}) for part in ("test", "valid") for each in self.outcomes]
-        named = [Column(part, name) for part, table in parts for name, found in table.items() if not isinstance(found, list)]
+        named = [Column(part, name) for part, table in parts for name, entry in table.items() if not isinstance(entry, list)]
         costs = [Column("", name) for name in COSTS if any(name in each.figures for each in self.outcomes)]
         return list(dict.fromkeys([*named, *costs]))
 
     def combinations(self) -> dict[tuple[str, ...], list[Outcome]]:
         """The trainings of each combination of values, one for each seed."""
-        found: dict[tuple[str, ...], list[Outcome]] = {}
+        entry: dict[tuple[str, ...], list[Outcome]] = {}
         for each in self.outcomes:
-            found.setdefault(each.values, []).append(each)
-        return found
+            entry.setdefault(each.values, []).append(each)
+        return entry
 
     def plain(self) -> dict[str, Any]:
-        """All of it as a table, for JSON."""
+        """The comparison as a dictionary, for JSON."""
         runs = [each._asdict() | {"values": dict(zip(self.settings, each.values, strict=True))} for each in self.outcomes]
         return {"task": self.task, "settings": self.settings, "seeds": self.seeds, "beam": self.beam, "runs": runs}

@@ -1,6 +1,6 @@
-"""The comparison as one page: compare.html. It asks the network for nothing, and runs no script but its own.
+"""HTML page of a comparison: compare.html. It needs no network, and runs no script but its own.
 
-Whatever a person, a file or a model named is escaped where it goes in.
+All names from users, files and models are escaped.
 """
 
 import base64
@@ -10,8 +10,8 @@ from importlib import resources
 
 from regard.compare import strings
 from regard.compare.grid import Grid, Values, lay, table, trainings
-from regard.compare.outcome import LESS, Column, Comparison, Outcome, two
-from regard.compare.spread import marks
+from regard.compare.outcome import LOWER_IS_BETTER, Column, Comparison, Outcome, has_two_parts
+from regard.compare.spread import mark_best
 from regard.compare.strings import STATES, both, figure
 
 
@@ -38,7 +38,7 @@ def html(comparison: Comparison) -> str:
 
 
 def _header(comparison: Comparison) -> str:
-    """What was varied, how often, and how much of it is done."""
+    """Varied settings, seeds, and finished trainings."""
     settings = "</code>, <code>".join(map(escape, comparison.settings))
     combinations, seeds, all_of_it = len(comparison.combinations()), comparison.seeds, len(comparison.outcomes)
     done = sum(each.state == "done" for each in comparison.outcomes)
@@ -57,41 +57,43 @@ def _header(comparison: Comparison) -> str:
 
 
 def _found(grid: Grid) -> str:
-    """In words: the best over everything, what cannot be told from it, and of which figures that is so."""
+    """Summary: the best combination of each metric, and those that are indistinguishable from it."""
     agreeing: dict[tuple[Values, tuple[Values, ...]], list[Column]] = {}
     for column in grid.columns:
-        if not column.cost and (found := marks(grid.spreads[column], column.name in LESS)):
+        if not column.cost and (found := mark_best(grid.spreads[column], column.name in LOWER_IS_BETTER)):
             [best] = [values for values, mark in found.items() if mark == "best"]
-            near = tuple(values for values, mark in found.items() if mark == "near")
-            agreeing.setdefault((best, near), []).append(column)
-    lines = (_sentence(grid, best, near, columns) for (best, near), columns in agreeing.items())
+            is_indistinguishable = tuple(values for values, mark in found.items() if mark == "near")
+            agreeing.setdefault((best, is_indistinguishable), []).append(column)
+    lines = (
+        _sentence(grid, best, is_indistinguishable, columns) for (best, is_indistinguishable), columns in agreeing.items()
+    )
     return f"<ul>{''.join(f'<li>{each}</li>' for each in lines)}</ul>"
 
 
-def _sentence(grid: Grid, best: Values, near: tuple[Values, ...], columns: list[Column]) -> str:
-    names = [figure(column, two(grid.columns)) for column in columns]
+def _sentence(grid: Grid, best: Values, is_indistinguishable: tuple[Values, ...], columns: list[Column]) -> str:
+    names = [figure(column, has_two_parts(grid.columns)) for column in columns]
     numbers = [str(grid.spreads[column][best]) for column in columns]
     english, chinese = (
         f"<b>{escape(' · '.join(best))}</b>: "
         + ", ".join(f"{name[language]} {number}" for name, number in zip(names, numbers, strict=True))
         for language in (0, 1)
     )
-    close = ", ".join(escape(" · ".join(values)) for values in near)
-    alike = (f" Not told apart from it by the spread: {close or 'none'}.", f"在波动之内、无法与之区分：{close or '无'}。")
+    close = ", ".join(escape(" · ".join(values)) for values in is_indistinguishable)
+    alike = (f" Indistinguishable within the spread: {close or 'none'}.", f"在波动之内、无法与之区分：{close or '无'}。")
     if grid.comparison.seeds == 1:
         alike = "", ""
     return both(f"Best is {english}.{alike[0]}", f"最佳为 {chinese}。{alike[1]}")
 
 
 def _notes(comparison: Comparison) -> str:
-    """How to read it."""
+    """Legend."""
     warning = "note" if comparison.seeds > 1 else "note warning"
     return f'<p class="{warning}">{both(*map(escape, strings.SPREAD if comparison.seeds > 1 else strings.ONCE))}</p>'
 
 
 def _chosen(grid: Grid) -> str:
-    """A box to tick for each figure; where there are several groups, only the first figures are shown at first."""
-    parts, boxes, seen = two(grid.columns), [], set[str]()
+    """A checkbox for each metric; with several groups, only the first metric of each data set is checked."""
+    parts, boxes, seen = has_two_parts(grid.columns), [], set[str]()
     for place, column in enumerate(grid.columns):
         first = column.cost or len(grid.groups) == 1 or column.part not in seen
         seen.add(column.part)
@@ -101,7 +103,7 @@ def _chosen(grid: Grid) -> str:
 
 
 def _lost(comparison: Comparison) -> str:
-    """The reason of each that did not train."""
+    """Reasons of failed trainings."""
     lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]
     lines = dict.fromkeys(f'<li>{_name(each)}: <span lang="en">{escape(each.reason or "")}</span></li>' for each in lost)
     return f"<h2>{both('What did not train', '未能训练的组合')}</h2><ul>{''.join(lines)}</ul>" if lines else ""

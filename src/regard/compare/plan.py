@@ -1,20 +1,20 @@
-"""What compare will train: every combination of the varied values, every seed, and what cannot be trained at all."""
+"""Plan of a comparison: every combination of the varied values with every seed, and those that cannot be trained."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from regard.compare.variations import Along, Varied
+from regard.compare.variations import Conditional, Varied
 from regard.errors import ConfigError, DataError
 from regard.inputs import is_pipe
 
 SAFE = "._-+"
-"""What a folder's name keeps beside letters and digits."""
+"""Characters of a folder name beside letters and digits."""
 
 
 class Planned(NamedTuple):
-    """One training: its varied values, its seed, its config, and the reason where no network can be made of it."""
+    """One training: its varied values, seed and config, and the reason where its model cannot be built."""
 
     values: tuple[str, ...]
     seed: int
@@ -31,21 +31,25 @@ class Planned(NamedTuple):
 
 
 def plan(
-    read: Callable[[list[str]], Any], all_varied: Sequence[Varied], withs: Sequence[Along], seeds: int, default: Any
+    read: Callable[[list[str]], Any],
+    varied_settings: Sequence[Varied],
+    conditional: Sequence[Conditional],
+    seeds: int,
+    default: Any,
 ) -> list[Planned]:
     """All trainings, seed by seed within a combination; `read` makes a config of settings, `default` is the task's own.
 
     Names and values that do not exist are refused here, before anything trains; a combination that cannot be built stays in
     the plan with the reason, unless no combination can.
     """
-    settings = [each.setting for each in all_varied]
+    settings = [each.setting for each in varied_settings]
     configs: dict[tuple[str, ...], Any] = {}
-    for values in product(*(each.values for each in all_varied)):
-        chosen = dict(zip(settings, values, strict=True))
-        extra = [each for more in withs if more.holds(chosen) for each in more.settings]
-        configs[values] = read([*extra, *(f"{setting}={value}" for setting, value in chosen.items())])
-    sensible(list(configs.values()), default)
-    refused = {values: reason(config) for values, config in configs.items()}
+    for values in product(*(each.values for each in varied_settings)):
+        combination = dict(zip(settings, values, strict=True))
+        extra = [each for more in conditional if more.holds(combination) for each in more.settings]
+        configs[values] = read([*extra, *(f"{setting}={value}" for setting, value in combination.items())])
+    check_settings(list(configs.values()), default)
+    refused = {values: find_obstacle(config) for values, config in configs.items()}
     if all(refused.values()):
         raise ConfigError(f"none of {len(configs)} combinations can be built: {next(iter(refused.values()))}")
     planned = [
@@ -53,26 +57,26 @@ def plan(
         for values, config in configs.items()
         for seed in range(seeds)
     ]
-    apart(planned)
+    check_folders(planned)
     return planned
 
 
-def sensible(configs: Sequence[Any], default: Any) -> None:
-    """Raise for what no combination could mend: names that are none, data that is not there, settings that nothing heeds."""
+def check_settings(configs: Sequence[Any], default: Any) -> None:
+    """Raise for errors of all combinations: unknown names, missing data, settings without effect."""
     from regard.tasks._validate import heeded
 
     for name in {config.model.attention.name for config in configs} - {"none"}:
-        known(name)
+        check_attention(name)
     for name in {config.model.self_attention for config in configs}:
-        known(name)
+        check_attention(name)
     for data, config in {config.data: config for config in configs}.items():
         for path in (data.train, data.valid, data.test):
-            readable(path, config)
+            check_data(path, config)
     heeded(configs, default)
 
 
-def known(name: str) -> None:
-    """Raise for a word that is no attention."""
+def check_attention(name: str) -> None:
+    """Raise for a name that is no attention."""
     from regard.models.attention_factory import split_name
 
     try:
@@ -81,8 +85,8 @@ def known(name: str) -> None:
         raise ConfigError(str(error)) from error
 
 
-def readable(path: str | None, config: Any) -> None:
-    """Raise for data that is not there, by reading its first record; all of them, where these are more than two texts."""
+def check_data(path: str | None, config: Any) -> None:
+    """Raise for unreadable data: reads the first record, or all of them where these have more than two columns."""
     from regard.data.table import files, read
     from regard.tasks.kinds.types import family
 
@@ -100,8 +104,8 @@ def readable(path: str | None, config: Any) -> None:
         family(config).read(config.data, path)
 
 
-def reason(config: Any) -> str | None:
-    """Why nothing can be trained with a config, if that is so."""
+def find_obstacle(config: Any) -> str | None:
+    """The reason why a config cannot be trained; None where it can."""
     from regard.tasks._validate import buildable, searchable, trainable
 
     try:
@@ -113,7 +117,7 @@ def reason(config: Any) -> str | None:
     return None
 
 
-def apart(planned: Sequence[Planned]) -> None:
+def check_folders(planned: Sequence[Planned]) -> None:
     """Raise where two trainings would share a directory."""
     taken: dict[str, Planned] = {}
     for each in planned:

@@ -1,4 +1,4 @@
-"""What a person sees while trainings go on: a line for each that is at work, or a line for each that begins and ends."""
+"""Progress of a comparison: a live row for each running training, or a line at the start and end of each."""
 
 import os
 import signal
@@ -10,19 +10,19 @@ from regard.training.output_stream import Stream
 
 @runtime_checkable
 class Display(Protocol):
-    """Told, from any thread, what becomes of each training."""
+    """Protocol of a progress display, called from any thread."""
 
     def begin(self, name: str) -> None: ...
 
-    def news(self, name: str, line: str) -> None: ...
+    def update(self, name: str, line: str) -> None: ...
 
     def end(self, name: str, line: str) -> None: ...
 
     def close(self) -> None: ...
 
 
-def display(trainings: int, quiet: bool, stream: Any = None) -> Display:
-    """The display that fits where the output goes."""
+def create_display(trainings: int, quiet: bool, stream: Any = None) -> Display:
+    """The display for a terminal or for a file."""
     stream = stream or sys.stderr
     if quiet or stream is None:  # Python has no standard error where it was closed at the start
         return Lines(trainings, None)
@@ -31,7 +31,7 @@ def display(trainings: int, quiet: bool, stream: Any = None) -> Display:
 
 
 def hang_up() -> None:
-    """End the comparison as a closed terminal does, where somebody takes care of that: its workers save themselves."""
+    """Send SIGHUP, as a closed terminal does, where it is handled: workers then save their checkpoints."""
     if callable(signal.getsignal(signal.SIGHUP)):
         os.kill(os.getpid(), signal.SIGHUP)
 
@@ -43,19 +43,19 @@ class Lines:
         self.trainings, self.stream, self.ended = trainings, stream, 0
 
     def begin(self, name: str) -> None:
-        """It is trained now."""
+        """Print that a training starts."""
         self._say(f"{name}: training")
 
-    def news(self, name: str, line: str) -> None:
-        """Steps are no news here."""
+    def update(self, name: str, line: str) -> None:
+        """Steps are not printed."""
 
     def end(self, name: str, line: str) -> None:
-        """What came of it."""
+        """Print the result of a training."""
         self.ended += 1
         self._say(f"[{self.ended}/{self.trainings}] {name}: {line}")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def _say(self, text: str) -> None:
         if self.stream is not None:
@@ -63,7 +63,7 @@ class Lines:
 
 
 class Rows:
-    """On a terminal: a row for each training at work, with its latest news, below a line for each that ended."""
+    """Terminal display: a row for each running training with its latest step, below a line for each finished one."""
 
     def __init__(self, trainings: int, stream: Any):
         from rich.console import Console
@@ -75,15 +75,15 @@ class Rows:
         self.live.start()
 
     def begin(self, name: str) -> None:
-        """A row more."""
+        """Add a row."""
         self.rows[name] = self.live.add_task(f"{name}: training")
 
-    def news(self, name: str, line: str) -> None:
-        """The latest of a training, in its row."""
+    def update(self, name: str, line: str) -> None:
+        """Update the row of a training."""
         self.live.update(self.rows[name], description=f"{name}: {line}")
 
     def end(self, name: str, line: str) -> None:
-        """A row less."""
+        """Remove a row, and print the result above."""
         self.ended += 1
         if name in self.rows:
             self.live.remove_task(self.rows.pop(name))
@@ -91,5 +91,5 @@ class Rows:
         self.live.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Stop the live display."""
         self.live.stop()

@@ -1,4 +1,4 @@
-"""How far apart trainings lie that differ in nothing but their seed, and what that leaves of a difference."""
+"""Spread over seeds: mean and standard deviation of a metric, and differences within it."""
 
 import math
 import statistics
@@ -10,7 +10,7 @@ Key = TypeVar("Key")
 
 
 class Spread(NamedTuple):
-    """The numbers of one combination, one for each seed that was trained."""
+    """Values of a metric of one combination, one for each seed."""
 
     values: tuple[float, ...]
 
@@ -21,19 +21,19 @@ class Spread(NamedTuple):
 
     @property
     def deviation(self) -> float | None:
-        """√(Σ (x - mean)² / (n - 1)): what a seed changes; unknown of one training alone."""
+        """√(Σ (x - mean)² / (n - 1)): None for one training."""
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
     def __str__(self) -> str:
         deviation = self.deviation
         if deviation is None:
-            return said(self.mean)
+            return format_number(self.mean)
         places = 0 if self.mean >= 1000 else decimals(deviation or abs(self.mean) / 1000)
         return f"{self.mean:,.{places}f} ± {deviation:,.{places}f}"
 
 
-def near(best: Spread, other: Spread) -> bool:
-    """Whether the seeds that were trained do not tell two combinations apart.
+def is_indistinguishable(best: Spread, other: Spread) -> bool:
+    """True where the difference of two combinations is within one standard deviation.
 
         |mean₁ - mean₂| <= √(s₁² + s₂²)
 
@@ -43,20 +43,20 @@ def near(best: Spread, other: Spread) -> bool:
     return abs(best.mean - other.mean) <= room
 
 
-def marks(spreads: Mapping[Key, Spread], less: bool) -> dict[Key, Mark]:
-    """The best mean, and all that the spread does not tell from it."""
+def mark_best(spreads: Mapping[Key, Spread], less: bool) -> dict[Key, Mark]:
+    """Mark the best mean, and all that are indistinguishable from it."""
     if not spreads:
         return {}
     first = (min if less else max)(spreads, key=lambda key: spreads[key].mean)
-    found: dict[Key, Mark] = {key: "near" for key, each in spreads.items() if near(spreads[first], each)}
-    return found | {first: "best"}
+    marks: dict[Key, Mark] = {key: "near" for key, each in spreads.items() if is_indistinguishable(spreads[first], each)}
+    return marks | {first: "best"}
 
 
-def said(value: float) -> str:
-    """A number alone: 12,345, 31.2 or 1.20."""
+def format_number(value: float) -> str:
+    """Format a number: 12,345, 31.2 or 1.20."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:#.3g}"
 
 
 def decimals(deviation: float) -> int:
-    """As many places as show two digits of a spread."""
+    """Decimal places that show two digits of a deviation."""
     return 0 if deviation <= 0 else min(4, max(0, 1 - math.floor(math.log10(deviation))))

@@ -1,4 +1,4 @@
-"""What the page says, in English and in Simplified Chinese. Both are in it, and the reader's language is shown."""
+"""Texts of the page in English and Simplified Chinese. Both are in the page, and one is shown."""
 
 from html import escape
 
@@ -17,7 +17,7 @@ FIGURES = {
     "seconds": ("seconds", "用时（秒）"),
     "tokens_per_second": ("tokens/s", "词元/秒"),
 }
-"""A figure that is not here goes by its own name."""
+"""Names of metrics; a metric that is not here has its own name."""
 PARTS = {"valid": ("valid", "验证集"), "test": ("test", "测试集")}
 STATES: dict[State, tuple[str, str]] = {
     "done": ("trained", "已训练"),
@@ -28,7 +28,7 @@ STATES: dict[State, tuple[str, str]] = {
 SPREAD = (
     "± is the standard deviation over the seeds, and each dot is one of them; a cell that has fewer says how many. The bar "
     "is the mean. ★ is the best mean of its group. ≈ differs from it by no more than √(s₁² + s₂²), the standard deviation "
-    "of a difference between two trainings: these seeds do not tell the two apart.",
+    "of a difference between two trainings: these seeds do not distinguish the two.",
     "± 为各随机种子的标准差，每个点是一个种子；种子较少的格内注明个数。竖线为均值。"
     "★ 为组内最佳均值。≈ 与最佳之差不超过 √(s₁² + s₂²)，"
     "即两次训练之差的标准差：凭这些种子无法区分二者。",
@@ -42,12 +42,12 @@ ONCE = (
 
 
 def both(english: str, chinese: str) -> str:
-    """Markup that shows one of two texts, which are markup themselves."""
+    """Markup of a text in both languages, of which one is shown."""
     return f'<span class="en" lang="en">{english}</span><span class="zh" lang="zh-CN">{chinese}</span>'
 
 
 def figure(column: Column, parts: bool) -> tuple[str, str]:
-    """A figure's name in both languages, and of which records where there are two sets of them."""
+    """Name of a metric in both languages, with its data set where there are two."""
     english, chinese = FIGURES.get(column.name, (column.name, column.name))
     if parts and column.part:
         part = PARTS[column.part]

@@ -1,4 +1,4 @@
-"""A comparison on its way: what is known is taken over, the rest is trained, and the table and the page follow."""
+"""Run of a comparison: finished trainings are reused, the rest is trained, and the reports are written."""
 
 import json
 from collections.abc import Sequence
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from regard import config as configuration
 from regard import io
-from regard.compare.figures import stored
+from regard.compare.figures import load_figures
 from regard.compare.outcome import Comparison, Outcome
 from regard.compare.page import html
 from regard.compare.plan import Planned
-from regard.compare.progress import display
-from regard.compare.spread import said
+from regard.compare.progress import create_display
+from regard.compare.spread import format_number
 from regard.compare.table import label, tabulate
-from regard.compare.workers import Job, work
+from regard.compare.workers import Job, run_jobs
 from regard.errors import RefusedError, UnwritableError
 from regard.training.progress import clock
 
@@ -35,10 +35,10 @@ class Sweep:
         self.task, self.settings, self.out = task, settings, out
         self.seeds, self.jobs, self.beam = seeds, jobs, beam
         self.planned = {each.folder: each for each in planned}
-        self.outcomes = {each.folder: self.known(each) for each in planned}
+        self.outcomes = {each.folder: self.load_outcome(each) for each in planned}
 
     def run(self, quiet: bool) -> str:
-        """Train what is not trained yet, and return the table. A signal stops it; the next start goes on."""
+        """Train what is not trained yet, and return the table. A signal stops it; the next start resumes."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             io.sweep(self.out, io.RANDOM)
@@ -47,34 +47,36 @@ class Sweep:
             raise RefusedError(text) from error
         todo = [self.job(self.planned[each.folder]) for each in self.outcomes.values() if each.state == "waiting"]
         self.write()
-        shown = display(len(todo), quiet)
+        display = create_display(len(todo), quiet)
 
-        def ended(job: Job, reason: str | None) -> None:
+        def on_end(job: Job, reason: str | None) -> None:
             folder = Path(job.request["directory"]).name
-            found = self.known(self.planned[folder], reason)
+            outcome = self.load_outcome(self.planned[folder], reason)
             changed = "its data or its model changed while it was measured; start again"
-            self.outcomes[folder] = found._replace(state="failed", reason=changed) if found.state == "waiting" else found
-            shown.end(job.name, self.told(self.outcomes[folder]))
+            self.outcomes[folder] = (
+                outcome._replace(state="failed", reason=changed) if outcome.state == "waiting" else outcome
+            )
+            display.end(job.name, self.summarise(self.outcomes[folder]))
             self.write()
 
         try:
-            work(todo, self.jobs, shown, ended)
+            run_jobs(todo, self.jobs, display, on_end)
         finally:
-            shown.close()
+            display.close()
         return tabulate(self.comparison())
 
-    def known(self, planned: Planned, reason: str | None = None) -> Outcome:
-        """What is known of a training: its figures, or the reason why there are none."""
+    def load_outcome(self, planned: Planned, reason: str | None = None) -> Outcome:
+        """Outcome of a training: its metrics, or the reason why there are none."""
         about = planned.values, planned.seed, planned.folder
         if planned.refused is not None:
             return Outcome(*about, "impossible", planned.refused)
         if reason is not None:
             return Outcome(*about, "failed", reason)
-        found = stored(self.out / planned.folder, planned.config, self.beam)
-        return Outcome(*about, "waiting") if found is None else Outcome(*about, "done", None, found)
+        figures = load_figures(self.out / planned.folder, planned.config, self.beam)
+        return Outcome(*about, "waiting") if figures is None else Outcome(*about, "done", None, figures)
 
     def job(self, planned: Planned) -> Job:
-        """A training as its child is asked for it."""
+        """The request of a training to its worker."""
         request = {
             "task": self.task,
             "config": configuration.plain(planned.config),
@@ -83,28 +85,30 @@ class Sweep:
         }
         return Job(str(planned), request)
 
-    def told(self, outcome: Outcome) -> str:
-        """One line on what a training came to."""
+    def summarise(self, outcome: Outcome) -> str:
+        """One line about a finished training."""
         columns = self.comparison().columns()
         if outcome.state != "done":
             return f"failed: {outcome.reason}"
         first = [each for each in columns if not each.cost][:1]
-        figures = [f"{label(each, columns)} {said(value)}" for each in first if (value := each.of(outcome)) is not None]
+        figures = [
+            f"{label(each, columns)} {format_number(value)}" for each in first if (value := each.of(outcome)) is not None
+        ]
         return ", ".join([*figures, f"{clock(outcome.figures['seconds'])} of training"])
 
     def comparison(self) -> Comparison:
-        """All there is to show so far."""
+        """The comparison so far."""
         return Comparison(self.task, self.settings, self.seeds, list(self.outcomes.values()), self.jobs, self.beam)
 
     def failed(self) -> list[Outcome]:
-        """The trainings that began and broke."""
+        """The failed trainings."""
         return [each for each in self.outcomes.values() if each.state == "failed"]
 
     def write(self) -> None:
-        """compare.md, compare.json and compare.html, each whole at every instant."""
-        found = self.comparison()
-        plain = json.dumps(found.plain(), indent=1, ensure_ascii=False, allow_nan=False)
-        for name, text in {"md": tabulate(found), "json": plain, "html": html(found)}.items():
+        """Write compare.md, compare.json and compare.html, each atomically."""
+        comparison = self.comparison()
+        plain = json.dumps(comparison.plain(), indent=1, ensure_ascii=False, allow_nan=False)
+        for name, text in {"md": tabulate(comparison), "json": plain, "html": html(comparison)}.items():
             try:
                 io.write(self.out / f"compare.{name}", text.encode("utf-8", "backslashreplace") + b"\n")
             except OSError as error:

@@ -1,9 +1,9 @@
-"""The comparison as a table of text: compare.md, and what the command prints."""
+"""Text table of a comparison: compare.md, and the output of the command."""
 
 from collections.abc import Sequence
 
-from regard.compare.outcome import LESS, Column, Comparison, Outcome, two
-from regard.compare.spread import Mark, Spread, marks, said
+from regard.compare.outcome import LOWER_IS_BETTER, Column, Comparison, Outcome, has_two_parts
+from regard.compare.spread import Mark, Spread, format_number, mark_best
 
 SIGNS: dict[Mark | None, str] = {"best": " *", "near": " ~", None: ""}
 WORDS = {"failed": "failed", "impossible": "cannot be built", "waiting": "not trained yet"}
@@ -11,46 +11,48 @@ LABELS = {"tokens_per_second": "tokens/s"}
 
 
 def tabulate(comparison: Comparison) -> str:
-    """A row for each combination: the mean of every figure and its spread over the seeds, and below it what that means."""
+    """A row for each combination with the mean and spread of every metric, and notes below."""
     columns, rows = comparison.columns(), comparison.combinations()
     cells = {column: spreads(column, rows) for column in columns}
-    marked = {column: {} if column.cost else marks(cells[column], column.name in LESS) for column in columns}
+    marked = {column: {} if column.cost else mark_best(cells[column], column.name in LOWER_IS_BETTER) for column in columns}
     lines = [[*comparison.settings, "n", *(label(column, columns) for column in columns)]]
     for values, outcomes in rows.items():
         done = [each for each in outcomes if each.state == "done"]
-        found = (
-            f"{told(column, cells[column][values])}{SIGNS[marked[column].get(values)]}" if values in cells[column] else "-"
+        values_of_row = (
+            f"{format_cell(column, cells[column][values])}{SIGNS[marked[column].get(values)]}"
+            if values in cells[column]
+            else "-"
             for column in columns
         )
-        lines.append([*values, str(len(done)) if done else WORDS[outcomes[0].state], *found])
-    return "\n\n".join(["\n".join(_aligned(lines)), *notes(comparison)])
+        lines.append([*values, str(len(done)) if done else WORDS[outcomes[0].state], *values_of_row])
+    return "\n\n".join(["\n".join(_aligned(lines)), *write_notes(comparison)])
 
 
 def spreads(column: Column, rows: dict[tuple[str, ...], list[Outcome]]) -> dict[tuple[str, ...], Spread]:
-    """The numbers of one figure in each combination that has any."""
-    found = {
+    """Values of one metric in each combination that has any."""
+    numbers_of = {
         values: tuple(x for each in outcomes if (x := column.of(each)) is not None) for values, outcomes in rows.items()
     }
-    return {values: Spread(numbers) for values, numbers in found.items() if numbers}
+    return {values: Spread(numbers) for values, numbers in numbers_of.items() if numbers}
 
 
 def label(column: Column, columns: Sequence[Column]) -> str:
-    """A figure's name, and of which records where there are two sets of them."""
+    """Name of a metric, with its data set where there are two."""
     name = LABELS.get(column.name, column.name)
-    return f"{column.part} {name}" if two(columns) and column.part else name
+    return f"{column.part} {name}" if has_two_parts(columns) and column.part else name
 
 
-def told(column: Column, spread: Spread) -> str:
-    """A figure and its spread; how many parameters there are is no matter of chance."""
-    return said(spread.mean) if column.name == "parameters" else str(spread)
+def format_cell(column: Column, spread: Spread) -> str:
+    """A metric with its spread; the number of parameters has none."""
+    return format_number(spread.mean) if column.name == "parameters" else str(spread)
 
 
-def notes(comparison: Comparison) -> list[str]:
-    """What the signs mean, and the reason of everything that did not train."""
+def write_notes(comparison: Comparison) -> list[str]:
+    """Legend of the signs, and the reasons of failed trainings."""
     if comparison.seeds > 1:
         spread = (
             "± is the standard deviation over the n seeds. * marks the best mean, ~ what differs from it by no more than "
-            "√(s₁² + s₂²), the standard deviation of a difference between two trainings: these seeds do not tell them apart."
+            "√(s₁² + s₂²), the standard deviation of a difference of two trainings: these seeds do not distinguish them."
         )
     else:
         spread = (
@@ -58,12 +60,12 @@ def notes(comparison: Comparison) -> list[str]:
             "shows it."
         )
     lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]
-    reasons = dict.fromkeys(f"- {named(each)}: {each.reason}" for each in lost)
+    reasons = dict.fromkeys(f"- {name_outcome(each)}: {each.reason}" for each in lost)
     return [spread, *(["\n".join(reasons)] if reasons else [])]
 
 
-def named(outcome: Outcome) -> str:
-    """A training by its values, and by its seed where that one alone failed."""
+def name_outcome(outcome: Outcome) -> str:
+    """Name of a failed training: its values, and its seed unless its model cannot be built."""
     values = " · ".join(outcome.values)
     return f"{values} cannot be built" if outcome.state == "impossible" else f"{values}, seed {outcome.seed} failed"
 

@@ -1,11 +1,11 @@
-"""What is varied, and what goes with some of its values.
+"""Varied settings of a comparison, and settings that accompany some of their values.
 
     --vary model.attention=none,additive,mechanisms        one setting and its values
     --vary model.decoder=every                             a second one: every pair is trained
     --with "model.decoder=transformer: model.encoder=transformer model.heads=4"
 
-Among the values, `every` stands for all that the setting can be and the name of a kind (`regard list` has them) for all of
-that kind. What follows the colon of --with is set where what precedes it holds.
+The value `every` stands for all values of the setting, and the name of a kind (`regard list` has them) for all of that
+kind. The settings after the colon of --with apply where the condition before it holds.
 """
 
 import difflib
@@ -23,33 +23,33 @@ NAMED = {
     "model.attention.name": ("mechanisms", "score", "normalise", "scope"),
     "model.self_attention": ("score", "normalise", "scope"),
 }
-"""The settings that are words from `regard list`, and of which kinds the words may be."""
+"""Settings whose values are names from `regard list`, with their kinds."""
 OUTPUTS = ("model.output", "model.output.name")
-"""Those that are the name of an output layer."""
+"""Settings whose value is the name of an output head."""
 EXAMPLE = '--with "model.decoder=transformer: model.encoder=transformer model.heads=4"'
 
 
 class Varied(NamedTuple):
-    """A setting and the values that it takes."""
+    """A setting and its values."""
 
     setting: str
     values: tuple[str, ...]
 
 
-class Along(NamedTuple):
-    """Settings ("model.heads=4") that go with some of the varied values."""
+class Conditional(NamedTuple):
+    """Settings ("model.heads=4") that accompany some of the varied values."""
 
     when: tuple[Varied, ...]
     settings: tuple[str, ...]
 
-    def holds(self, chosen: Mapping[str, str]) -> bool:
-        """Whether these values are ones that the settings go with."""
-        return all(chosen[each.setting] in each.values for each in self.when)
+    def holds(self, combination: Mapping[str, str]) -> bool:
+        """True where the condition holds for a combination."""
+        return all(combination[each.setting] in each.values for each in self.when)
 
 
-def varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
-    """Every --vary of a command, for a task whose config is of this kind."""
-    found = [one(text, kind, "--vary") for text in texts]
+def parse_varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
+    """Parse all --vary options, for a config of this class."""
+    found = [parse_setting(text, kind, "--vary") for text in texts]
     for place, each in enumerate(found):
         if each.setting == "train.seed":
             raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
@@ -58,36 +58,36 @@ def varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
     return found
 
 
-def along(texts: Sequence[str], all_varied: Sequence[Varied], kind: type[Any]) -> list[Along]:
-    """Every --with of a command."""
-    known = {each.setting: each.values for each in all_varied}
+def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], kind: type[Any]) -> list[Conditional]:
+    """Parse all --with options."""
+    known = {each.setting: each.values for each in varied_settings}
     found = []
     for text in texts:
         before, colon, after = text.partition(": ")
-        when, settings = words(before), words(after)
+        when, settings = split_words(before), split_words(after)
         if not colon or not when or not settings or not all("=" in each for each in (*when, *settings)):
             raise ConfigError(f"--with needs SETTING=VALUE: SETTING=VALUE ..., got {text!r}; for example {EXAMPLE}")
-        conditions = tuple(one(each, kind, "--with") for each in when)
+        conditions = tuple(parse_setting(each, kind, "--with") for each in when)
         for each in conditions:
-            met(each, known)
+            check_condition(each, known)
         for setting in (each.partition("=")[0] for each in settings):
             if setting in {*known, "train.seed"}:
                 raise ConfigError(f"--with {text!r} sets {setting}, which compare varies itself; leave it out")
-        found.append(Along(conditions, tuple(settings)))
+        found.append(Conditional(conditions, tuple(settings)))
     return found
 
 
-def one(text: str, kind: type[Any], option: str) -> Varied:
-    """SETTING=VALUE,VALUE as it was meant: groups become their members, and each value counts once."""
+def parse_setting(text: str, kind: type[Any], option: str) -> Varied:
+    """Parse SETTING=VALUE,VALUE: kinds are replaced by their members, and duplicates removed."""
     setting, equals, values = text.partition("=")
-    given = values.split(",")
-    if not equals or not setting or not all(given):
+    parts = values.split(",")
+    if not equals or not setting or not all(parts):
         raise ConfigError(f"compare needs {option} SETTING=VALUE,VALUE with no value empty, got {text!r}")
-    return Varied(setting, tuple(dict.fromkeys(each for value in given for each in expanded(setting, value, kind))))
+    return Varied(setting, tuple(dict.fromkeys(each for value in parts for each in expand_value(setting, value, kind))))
 
 
-def expanded(setting: str, value: str, kind: type[Any]) -> list[str]:
-    """The values that one word stands for: itself, unless it is `every` or a kind."""
+def expand_value(setting: str, value: str, kind: type[Any]) -> list[str]:
+    """Values of one word: itself, unless it is `every` or a kind."""
     kinds = NAMED.get(setting, ())
     if value in kinds:
         return members(value)
@@ -103,7 +103,7 @@ def expanded(setting: str, value: str, kind: type[Any]) -> list[str]:
 
 
 def members(kind: str) -> list[str]:
-    """The names of a kind that are a whole attention alone and no other's: softmax and everywhere are every score's own."""
+    """Names of a kind that define an attention alone; softmax and everywhere, the defaults, are left out."""
     import inspect
 
     from regard.attention.module import Attention
@@ -116,14 +116,14 @@ def members(kind: str) -> list[str]:
             continue
         try:
             split_name(name)
-        except ValueError:  # it needs to be told more than its name
+        except ValueError:  # it needs options
             continue
         found.append(name)
     return found
 
 
 def choices(kind: Any, setting: str) -> list[str]:
-    """What a setting of a config can be, where that is a short list."""
+    """Possible values of a setting with a short list of them."""
     for name in setting.split("."):
         known = {each.name: each.type for each in fields(kind)} if is_dataclass(kind) else {}
         kind = known.get(name)
@@ -133,8 +133,8 @@ def choices(kind: Any, setting: str) -> list[str]:
     return [str(value) for each in literals for value in get_args(each)]
 
 
-def met(condition: Varied, known: Mapping[str, Sequence[str]]) -> None:
-    """Raise for a condition that no combination could meet."""
+def check_condition(condition: Varied, known: Mapping[str, Sequence[str]]) -> None:
+    """Raise for a condition that no combination satisfies."""
     setting, values = condition
     if setting not in known:
         raise ConfigError(f"--with asks for {setting}, which nothing varies; --vary names {', '.join(known)}")
@@ -145,8 +145,8 @@ def met(condition: Varied, known: Mapping[str, Sequence[str]]) -> None:
             raise ConfigError(f"--with asks for {setting}={value}, which --vary does not name; {hint}")
 
 
-def words(text: str) -> list[str]:
-    """Words between spaces; quotes keep a space inside one."""
+def split_words(text: str) -> list[str]:
+    """Split a text at spaces, with quotes as in a shell."""
     try:
         return shlex.split(text)
     except ValueError as error:

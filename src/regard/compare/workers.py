@@ -1,8 +1,8 @@
-"""Trainings side by side, each in a process of its own, so that one that breaks breaks alone.
+"""Worker processes of a comparison, one for each training, so that a failure stops one training alone.
 
-A child is `regard compare-one` with a request on its standard input, which stays open: when it closes, whoever asked is gone
-and the child stops as if it were told to. Children are out of reach of the terminal's Ctrl-C, which they would get a second
-time from us; they are told once, and save a checkpoint before they go.
+A child is `regard compare-one` with a request on its standard input, which stays open: when it closes, the parent has exited
+and the child stops. Children are in sessions of their own, so that Ctrl-C reaches them once, through the parent; they save a
+checkpoint before they exit.
 """
 
 import io
@@ -22,66 +22,68 @@ from regard.compare.progress import Display
 from regard.training.signals import Interruption
 
 COMMAND = (sys.executable, "-m", "regard", "compare-one")
-LOOK = 0.2
-"""Seconds between two looks at whether somebody asked for an end."""
-SAID = "regard: "
-"""What an error's line begins with."""
+POLL = 0.2
+"""Seconds between two checks for a signal."""
+PREFIX = "regard: "
+"""Prefix of an error message."""
 
 
 class Job(NamedTuple):
-    """A training to be made: what it is called, and what its child is asked."""
+    """A training: its name, and the request to its worker."""
 
     name: str
     request: dict[str, Any]
 
 
-Ended = Callable[[Job, str | None], None]
-"""Told of every job that is over, with the reason where it failed."""
+EndCallback = Callable[[Job, str | None], None]
+"""Called for every finished job, with the reason where it failed."""
 
 
-def work(jobs: Sequence[Job], at_once: int, display: Display, ended: Ended, command: Sequence[str] = COMMAND) -> None:
-    """Make every training, so many at once. A signal stops all children, which save themselves, and raises Interrupted."""
-    crew = Crew(command, display, threads(at_once))
+def run_jobs(
+    jobs: Sequence[Job], at_once: int, display: Display, on_end: EndCallback, command: Sequence[str] = COMMAND
+) -> None:
+    """Run all trainings, `at_once` in parallel. A signal stops the workers, which save checkpoints, and raises."""
+    workers = WorkerPool(command, display, threads(at_once))
     with Interruption() as interruption, ThreadPoolExecutor(at_once) as pool:
-        waiting = {pool.submit(crew.do, job): job for job in jobs}
+        waiting = {pool.submit(workers.run, job): job for job in jobs}
         try:
             while waiting:
-                over, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+                over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 if interruption.signal is not None:
                     raise interruption.exit()
                 for each in over:
-                    ended(waiting.pop(each), each.result())
+                    on_end(waiting.pop(each), each.result())
         finally:
-            crew.stop()  # before the pool waits for its threads
+            workers.stop()  # before the pool waits for its threads
 
 
 def threads(at_once: int) -> int:
-    """How many threads a child gets: its share of the cores that we may use."""
+    """Threads of a worker: its share of the available cores."""
     return max(1, len(os.sched_getaffinity(0)) // at_once)
 
 
-class Crew:
-    """The children that are at work."""
+class WorkerPool:
+    """The running workers."""
 
     def __init__(self, command: Sequence[str], display: Display, each: int):
         self.command, self.display = list(command), display
-        self.environment = {"OMP_NUM_THREADS": str(each), **os.environ}  # who sets it themselves is heeded
+        self.environment = {"OMP_NUM_THREADS": str(each), **os.environ}  # a setting of the user has priority
         self.running: set[subprocess.Popen[str]] = set()
         self.stopped, self.lock = False, threading.Lock()
 
-    def do(self, job: Job) -> str | None:
-        """One job from beginning to end; the reason where it failed."""
+    def run(self, job: Job) -> str | None:
+        """Run one job; returns the reason where it failed."""
         with self.lock:
             if self.stopped:
                 return "stopped before it began"
             child = self.start()
-        said: deque[str] = deque(maxlen=20)
+        last_lines: deque[str] = deque(maxlen=20)
         self.display.begin(job.name)
         try:
-            self.ask(child, job.request)
+            self.send(child, job.request)
             for line in child.stderr or ():
-                said.append(line.rstrip("\n"))
-                self.display.news(job.name, said[-1])
+                last_lines.append(line.rstrip("\n"))
+                self.display.update(job.name, last_lines[-1])
             code = child.wait()
         finally:
             with self.lock:
@@ -89,10 +91,10 @@ class Crew:
             for stream in (child.stdin, child.stderr):
                 if stream is not None:
                     stream.close()
-        return None if code == 0 else why(code, list(said))
+        return None if code == 0 else describe_failure(code, list(last_lines))
 
     def start(self) -> "subprocess.Popen[str]":
-        """A child that waits for its request."""
+        """Start a worker, which waits for its request."""
         child = subprocess.Popen(
             self.command,
             stdin=subprocess.PIPE,
@@ -106,8 +108,8 @@ class Crew:
         self.running.add(child)
         return child
 
-    def ask(self, child: "subprocess.Popen[str]", request: dict[str, Any]) -> None:
-        """Hand over a request; a child that is gone already tells why by its last words."""
+    def send(self, child: "subprocess.Popen[str]", request: dict[str, Any]) -> None:
+        """Send a request; a worker that has exited already reports why on standard error."""
         if child.stdin is None:
             return
         with suppress(BrokenPipeError):
@@ -115,26 +117,26 @@ class Crew:
             child.stdin.flush()
 
     def stop(self) -> None:
-        """Tell every child to save itself and go."""
+        """Signal every worker to save a checkpoint and exit."""
         with self.lock:
             self.stopped = True
             for child in self.running:
                 child.terminate()
 
 
-def why(code: int, said: list[str]) -> str:
+def describe_failure(code: int, last_lines: list[str]) -> str:
     """Why a child failed: its own words, or what ended it."""
-    told = [line.removeprefix(SAID) for line in said if line.startswith(SAID)]
+    told = [line.removeprefix(PREFIX) for line in last_lines if line.startswith(PREFIX)]
     if told:
         return told[-1]
     if code == -signal.SIGKILL:
         return "killed from outside (SIGKILL), as a machine does that runs out of memory; try fewer --jobs"
     if code < 0:
         return f"ended by {signal.Signals(-code).name}"
-    return said[-1] if said else f"ended with code {code} and said nothing"
+    return last_lines[-1] if last_lines else f"ended with code {code} and said nothing"
 
 
-def asked() -> dict[str, Any]:
+def read_request() -> dict[str, Any]:
     """In a child: the request. From here on the child ends when whoever asked is gone."""
     request: dict[str, Any] = json.loads(sys.stdin.readline())
     sys.stderr = Unheard()

@@ -126,6 +126,8 @@ class SourceCodec(Protocol):
 
     kind: ClassVar[str]
     """Name of what it reads, for messages and for the saved file: "text", "pictures"."""
+    reads_files: ClassVar[bool]
+    """True if inputs are paths of files, which may be missing or damaged."""
     settings: ClassVar[tuple[str, ...]]
     """Settings of `data` that are fixed once it is fitted."""
 

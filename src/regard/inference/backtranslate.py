@@ -45,7 +45,7 @@ class Way:
     draw: str = "beam"
     beam: int = 5
     temperature: float = 1.0
-    noise: Noise | None = None
+    noise: bool = False
     tag: str = ""
     seed: int = 0
 
@@ -104,6 +104,6 @@ def drawn(model: Trained, texts: Sequence[str], temperature: float, generator: t
 def _dressed(pair: Pair, way: Way, chance: Random) -> Pair:
     """The source as it goes into a table: on one line, noised and tagged where that is asked for."""
     source = pair.source.translate(BREAKS).strip()
-    if source and way.noise is not None:
-        source = way.noise(source, chance)
+    if source and way.noise:
+        source = Noise()(source, chance)
     return pair._replace(source=f"{way.tag} {source}" if source and way.tag else source)

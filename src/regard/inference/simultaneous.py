@@ -14,8 +14,6 @@ from regard.data.special_tokens import EOS
 from regard.data.table import Record
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.streaming.simultaneous_search import ReceivedSource, stream_certain_tokens
-from regard.decoding.streaming.source import covers as settles
-from regard.decoding.streaming.source import stream_token_ids
 from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError, RefusedError
 from regard.inference.streaming import pieces as told
@@ -37,7 +35,7 @@ def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str
     """
     codec = trained.text_codec("to answer while the source still arrives")
     greedy(trained.config.search, beam)
-    reason = covers(trained.model) or settles(codec)
+    reason = covers(trained.model) or codec.stream_obstacle
     if reason is not None:
         raise RefusedError(f"this model has to wait for the whole source: {reason}; ask it with predict, or with --stream")
     return _listen(trained, pieces)
@@ -91,7 +89,7 @@ def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[ReceivedSourc
     assert isinstance(model, Seq2Seq), "`covers` has seen to it"
     where = next(model.parameters()).device
     memory, state, count = None, (), 0
-    for numbers in stream_token_ids(trained.codec, _as_it_stands(trained, pieces)):
+    for numbers in trained.codec.stream(_as_it_stands(trained, pieces)):
         with torch.no_grad():
             encoded, state = incremental.encode_incrementally(model.encoder, torch.tensor([numbers], device=where), state)
             memory = joined(memory, model.decoder.remember(encoded))

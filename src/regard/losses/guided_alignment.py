@@ -5,22 +5,18 @@ word once, and stay with their record from then on: through sorting, cutting and
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.alignment import pharaoh, words
 from regard.alignment.heads import Head, parse_head
-from regard.alignment.links import check_links
 from regard.attention.module import Attention
 from regard.attention.normalise import widen
 from regard.attention.types import Attended
-from regard.config import Data, Train
+from regard.config import Train
 from regard.data.records import Record
-from regard.data.text.codec import TextCodec
 from regard.decoding.attention_weights import is_cross_attention
 
 MIN_WEIGHT = 1e-6
@@ -32,24 +28,6 @@ class Guide(NamedTuple):
 
     head: Head
     weight: float
-
-
-def attach_links(
-    records: Sequence[Record], data: Data, codec: TextCodec, kept_lines: Sequence[bool] | None = None
-) -> list[Record]:
-    """Attach the links of data.alignments to the records, line by line, expanded to tokens; possible ones are left out.
-
-    `kept_lines` is True for each line that is among the records; None: all are.
-    """
-    path, tokens = data.alignments or "", data.alignment_unit == "tokens"
-    kept_lines = [True] * len(records) if kept_lines is None else kept_lines
-    lines = compress(enumerate(pharaoh.read_links(path, sentences=len(kept_lines)), start=1), kept_lines)
-    linked = []
-    for record, (number, gold) in zip(records, lines, strict=True):
-        source, target = words.source_units(codec, record, tokens), words.target_units(codec, record, tokens)
-        check_links(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
-        linked.append(record._replace(links=tuple(sorted(words.expand_links(gold.sure, source, target)))))
-    return linked
 
 
 def build_guide(settings: Train, model: nn.Module) -> Guide | None:

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from regard.attention.types import Encoded
 from regard.config import ImageDropout, ImageModel, ImageToTextModel, VitPart
-from regard.data.image.batch import Images
 from regard.models.decoders.transformer import Transformer
 from regard.models.encoders.backbones import ImageEncoder, build_image_encoder
 from regard.models.encoders.positions2d import GridPositions, add_positions, build_grid_positions
@@ -42,7 +41,7 @@ class Image2Seq(Seq2Seq):
         self.register_buffer("mean", torch.tensor(mean)[:, None, None])
         self.register_buffer("deviation", torch.tensor(deviation)[:, None, None])
 
-    def read(self, source: Images) -> Encoded:
+    def read(self, source: Any) -> Encoded:
         """Encode images."""
         encoded = super().read(source._replace(data=(source.data - self.mean) / self.deviation))
         return add_positions(encoded, self.positions)

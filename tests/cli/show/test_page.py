@@ -5,7 +5,7 @@ import torch
 
 from regard import registry
 from regard.attention import dispatch
-from regard.cli.show.page import constructor, covered, drawing, write_page
+from regard.cli.show.page import constructor, draw_scope, list_coverage, write_page
 
 SHOWN = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in registry.names(kind)]
 
@@ -31,7 +31,7 @@ def test_a_page_leaves_the_random_numbers_alone():
 
 @pytest.mark.parametrize(("kind", "name"), SHOWN, ids=str)
 def test_every_kernel_has_its_say_about_every_stage(kind, name):
-    answers = covered(name, kind)
+    answers = list_coverage(name, kind)
     assert list(answers) == list(dispatch.ORDER)
     assert all(answers.values())
 
@@ -40,7 +40,7 @@ def test_kernels_say_what_they_cover_and_why_not():
     products = "Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl"
     windows = {"predicted_window": "needs the windows of local_p, which no other scope has"}
     weights = {"weights": "gives weights, and none are asked for"}
-    assert covered("additive", "score") == {
+    assert list_coverage("additive", "score") == {
         "additive": "covers it",
         "additive_gpu": "needs a GPU, got cpu",
         "short": "needs one of Dot, ScaledDot, Bilinear, got Additive",
@@ -53,7 +53,7 @@ def test_kernels_say_what_they_cover_and_why_not():
         **windows,
         **weights,
     }
-    assert covered("sparsemax", "normalise") == {
+    assert list_coverage("sparsemax", "normalise") == {
         "additive": "covers it with additive, concat",
         "additive_gpu": "needs a GPU, got cpu",
         "short": "needs Softmax, got Sparsemax",
@@ -91,24 +91,26 @@ def test_kernels_say_what_they_cover_and_why_not():
     ],
 )  # fmt: skip
 def test_a_page_shows_what_stands_in_the_way_and_not_one_of_many_scores(name, kind, answers):
-    assert answers.items() <= covered(name, kind).items()
+    assert answers.items() <= list_coverage(name, kind).items()
 
 
 def test_a_scope_is_drawn_by_asking_it():
-    drawn = drawing("local")
+    drawn = draw_scope("local")
     assert drawn.startswith("Local(window=2), offset 0: queries down, keys across\n")
     assert "\n4 · · ■ ■ ■ ■ ■ ·\n" in drawn
     assert "3 queries among 8 keys are taken to be the last ones, offset 5\n" in drawn
 
 
 def test_padding_is_drawn_by_rows_of_the_batch():
-    assert drawing("padding").endswith(
+    assert draw_scope("padding").endswith(
         "  0 1 2 3 4 5 6 7\n0 ■ ■ ■ ■ ■ ■ ■ ■\n1 ■ ■ ■ ■ ■ ■ ■ ·\n2 ■ ■ ■ ■ ■ ■ · ·\n3 ■ ■ ■ ■ ■ · · ·"
     )
 
 
 def test_a_scope_that_is_the_same_for_every_query_says_so():
-    assert drawing("everywhere").startswith("Everywhere(), offset 0: queries down, keys across, the same for every query\n")
+    assert draw_scope("everywhere").startswith(
+        "Everywhere(), offset 0: queries down, keys across, the same for every query\n"
+    )
 
 
 def test_an_output_layer_says_how_a_training_is_told_of_it():

@@ -8,8 +8,8 @@ import torch
 from regard import registry
 from regard.attention import Entmax, Softmax, Structured
 from regard.attention.mechanisms.monotonic import MonotonicNormaliser
-from regard.cli.show.example import Later, Stages, stages, work
-from regard.cli.show.worked import products, score_by_hand, share_by_hand
+from regard.cli.show.example import Stages, StatefulStages, run_example, stages
+from regard.cli.show.worked import products, work_out_score, work_out_weight
 
 WORKED = [(kind, name) for kind in ("score", "normalise", "scope", "mechanisms") for name in registry.names(kind)]
 
@@ -32,11 +32,11 @@ def row(scores, normalise, allowed=None):
 
 @pytest.mark.parametrize(("kind", "name"), WORKED, ids=str)
 def test_what_is_worked_out_by_hand_gives_what_the_stage_gave(kind, name):
-    example = work(name, kind)
+    example = run_example(name, kind)
     found = stages(example)
     query, key = found.pair
-    close(last(score_by_hand(example, found)[-1][-1]), found.scores[0, query, key])
-    close(last(share_by_hand(example.request.normalise, found)), found.weights[0, query, key])
+    close(last(work_out_score(example, found)[-1][-1]), found.scores[0, query, key])
+    close(last(work_out_weight(example.request.normalise, found)), found.weights[0, query, key])
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_what_is_worked_out_by_hand_gives_what_the_stage_gave(kind, name):
     ],
 )
 def test_each_line_of_a_score_is_labelled_with_what_it_is(name, labels):
-    example = work(name, "score")
-    assert [label for label, _ in score_by_hand(example, stages(example))] == labels
+    example = run_example(name, "score")
+    assert [label for label, _ in work_out_score(example, stages(example))] == labels
 
 
 def test_a_key_that_was_told_where_attention_looked_says_so():
-    example = work("coverage", "mechanisms")
-    labels = [label for label, _ in score_by_hand(example, stages(example))]
+    example = run_example("coverage", "mechanisms")
+    labels = [label for label, _ in work_out_score(example, stages(example))]
     assert labels == ["q", "k", "W q", "U k", "U k + w c + b", "tanh of their sum", "v", "vᵀ tanh"]
 
 
@@ -68,34 +68,34 @@ def test_a_stage_nobody_wrote_out_by_hand_says_what_the_call_gave():
     class Halves(Softmax):
         pass
 
-    example = work("softmax", "normalise")
-    assert share_by_hand(Halves(), stages(example)).startswith("Halves gives for 1.340 among")
+    example = run_example("softmax", "normalise")
+    assert work_out_weight(Halves(), stages(example)).startswith("Halves gives for 1.340 among")
 
 
 @pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("scores", [[0.3, 0.2, 0.1], [2.0, -1.0, 1.8], [5.0, 0.0, 0.0]], ids=str)
 def test_entmax_by_hand_agrees_with_entmax(alpha, scores):
     found = row(scores, Entmax(alpha))
-    close(last(share_by_hand(Entmax(alpha), found)), found.weights[0].amax())
+    close(last(work_out_weight(Entmax(alpha), found)), found.weights[0].amax())
 
 
 def test_entmax_by_hand_finds_its_threshold_from_the_scores_and_not_from_the_shares():
     found = row([1.34, 0.2, 0.635], Entmax())
     wrong = found._replace(weights=torch.tensor([[[0.5, 0.3, 0.2]]]))
-    assert share_by_hand(Entmax(), wrong) == share_by_hand(Entmax(), found)
-    assert share_by_hand(Entmax(), found) == "τ = -0.165,  (0.5·1.340 + 0.165)^2.0 = 0.697"
+    assert work_out_weight(Entmax(), wrong) == work_out_weight(Entmax(), found)
+    assert work_out_weight(Entmax(), found) == "τ = -0.165,  (0.5·1.340 + 0.165)^2.0 = 0.697"
 
 
 def test_entmax_by_hand_leaves_out_what_may_not_be_seen():
     found = row([1.0, 1.0, 9.0], Entmax(2.0), allowed=[True, True, False])
-    assert share_by_hand(Entmax(2.0), found) == "τ = 0.500,  (1.0·1.000 - 0.500)^1.0 = 0.500"
+    assert work_out_weight(Entmax(2.0), found) == "τ = 0.500,  (1.0·1.000 - 0.500)^1.0 = 0.500"
 
 
 def test_a_chain_by_hand_leaves_out_what_may_not_be_seen():
     normalise = Structured().requires_grad_(False)
     normalise.transition.data = torch.tensor([[[0.0, 0.0], [math.log(5), math.log(7)]]])
     found = row([math.log(2), 9.0, math.log(3)], normalise, allowed=[True, False, True])
-    assert share_by_hand(normalise, found) == "(10.000 (10) + 42.000 (11)) / 56.000, the sum of all 4 = 0.929"
+    assert work_out_weight(normalise, found) == "(10.000 (10) + 42.000 (11)) / 56.000, the sum of all 4 = 0.929"
 
 
 def test_a_walk_by_hand_says_where_it_begins_and_where_it_stops():
@@ -103,9 +103,9 @@ def test_a_walk_by_hand_says_where_it_begins_and_where_it_stops():
     weights = MonotonicNormaliser().eval()(scores[None])[0]
     stages = scores, torch.ones_like(scores, dtype=torch.bool), weights, weights
     stopped = "the first score above 0 from key 0 on is 2.000 at key 1, which gets all = 1.000"
-    assert share_by_hand(MonotonicNormaliser(), Stages(*stages)) == stopped
+    assert work_out_weight(MonotonicNormaliser(), Stages(*stages)) == stopped
     assert (
-        share_by_hand(MonotonicNormaliser(), Later(*stages))
+        work_out_weight(MonotonicNormaliser(), StatefulStages(*stages))
         == "from key 1 on no score is above 0, so nothing is read = 0.000"
     )
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.view import distinct, gather, view
+from regard.cli.view import load_traces, name_traces, view
 from regard.errors import ConfigError, DataError, UnwritableError
 from regard.viewer.html import render
 
@@ -21,7 +21,7 @@ def files(tmp_path):
 
 
 def test_two_traces_of_one_name_are_called_as_their_files_are(files, watched):
-    traces = gather([str(path) for path in files], None, "cpu")
+    traces = load_traces([str(path) for path in files], None, "cpu")
     page = watched.show(render.html(traces))
     assert page.locator(".compare-name").all_inner_texts() == ["additive", "luong"]
 
@@ -30,11 +30,11 @@ def test_two_files_of_one_name_are_called_by_their_whole_path(files, tmp_path):
     (tmp_path / "b").mkdir()
     again = tmp_path / "b" / files[0].name
     translation(1, name="translate").save(again)
-    assert [trace.name for trace in gather([str(files[0]), str(again)], None, "cpu")] == [str(files[0]), str(again)]
+    assert [trace.name for trace in load_traces([str(files[0]), str(again)], None, "cpu")] == [str(files[0]), str(again)]
 
 
 def test_traces_with_names_of_their_own_keep_them(files):
-    assert [trace.name for trace in distinct([translation(name="a"), translation(name="b")], files)] == ["a", "b"]
+    assert [trace.name for trace in name_traces([translation(name="a"), translation(name="b")], files)] == ["a", "b"]
 
 
 def test_curves_at_the_edges_belong_to_one_run_and_a_difference_has_none(watched):

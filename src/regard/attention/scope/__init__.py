@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # names that are imported when they are first used
     from regard.attention.scope.exclude_self import ExcludeSelf
     from regard.attention.scope.landmarks import Landmarks
     from regard.attention.scope.local import Local
+    from regard.attention.scope.log_sparse import LogSparse
     from regard.attention.scope.neighbourhood import Neighbourhood
     from regard.attention.scope.padding import Padding
     from regard.attention.scope.prefix import Prefix
@@ -37,6 +38,7 @@ __all__ = [
     "ExcludeSelf",
     "Landmarks",
     "Local",
+    "LogSparse",
     "Neighbourhood",
     "Padding",
     "Prefix",

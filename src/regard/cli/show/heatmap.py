@@ -1,4 +1,4 @@
-"""A heat map in characters: what was linked to what, in a terminal."""
+"""Heat map of attention weights in characters, for a terminal."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.cli.show.table import columns
 
 SHADES = " ░▒▓█"
-"""From nothing to all; a weight falls into one of five equal bins, so that half of the attention is ▒."""
+"""Shades from 0 to 1: a weight falls into one of five equal bins, so that 0.5 is ▒."""
 
 
 def heat(weights: Float[Tensor, "queries keys"], queries: Sequence[str], keys: Sequence[str]) -> str:
@@ -30,7 +30,7 @@ def shade(weight: float) -> str:
 
 
 ACROSS = 76
-"""Columns of characters that maps may take side by side."""
+"""Width in characters of maps side by side."""
 
 
 def places(weights: Float[Tensor, "queries places"], queries: Sequence[str], grid: tuple[int, int]) -> str:

@@ -1,4 +1,4 @@
-"""The worked example of attention inside a CNN: a small picture, and what weighs its channels and places."""
+"""Worked example of attention inside a CNN: weights of the channels and places of a small picture."""
 
 import inspect
 
@@ -10,23 +10,23 @@ from regard.attention.score import compare, prepare
 from regard.attention.visual import Gating, Visual
 from regard.attention.visual.channel_spatial import ChannelSpatial
 from regard.attention.visual.non_local import NonLocal
-from regard.cli.show.example import Stages, told, untrained
+from regard.cli.show.example import Stages, describe, untrained_note
 from regard.cli.show.table import columns, decimals, indent, line
-from regard.cli.show.worked import share_by_hand
+from regard.cli.show.worked import work_out_weight
 
 PICTURE = torch.tensor([[[[2.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 3.0]]]])
 """Two channels of 2 x 3 places: something at the left, and something at the right."""
 
 SIZES = {"channels": 2, "reduction": 2, "least": 2, "kernel": 3}
-"""What suits two channels and six places."""
+"""Sizes for two channels and six places."""
 
 
 def build(name: str) -> Visual:
     """A visual attention for the picture, with parameters from seed 0."""
-    made = registry.find(name, "visual")
+    cls = registry.find(name, "visual")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        built: Visual = made(**{size: SIZES[size] for size in inspect.signature(made).parameters if size in SIZES})
+        built: Visual = cls(**{size: SIZES[size] for size in inspect.signature(cls).parameters if size in SIZES})
     return built.requires_grad_(False).eval()
 
 
@@ -47,11 +47,11 @@ def _stages(module: Visual, image: Tensor) -> list[str]:
     assert isinstance(module, Gating | NonLocal), "a composition is shown by its parts"
     scores = module.score(module.split(image)) if isinstance(module, Gating) else _compared(module, image)
     everything = torch.ones_like(scores[0], dtype=torch.bool)
-    found = Stages(scores=scores[0], allowed=everything, weights=attended.weights[0], context=attended.context[0])
-    query, key = found.pair
-    share = share_by_hand(module.normalise, found)
+    result = Stages(scores=scores[0], allowed=everything, weights=attended.weights[0], context=attended.context[0])
+    query, key = result.pair
+    share = work_out_weight(module.normalise, result)
     return [
-        f"{told(module)}{untrained(module)}, normalised by {told(module.normalise)}",
+        f"{describe(module)}{untrained_note(module)}, normalised by {describe(module.normalise)}",
         "1. score: how much does each part count",
         indent(_table(module, scores)),
         "2. normalise(scores, allowed): turn that into a share",

@@ -20,15 +20,15 @@ from regard.cli.show.example import (
     Example,
     Stages,
     build,
+    describe,
+    effective_values,
     inputs,
+    run_example,
     stages,
-    told,
-    untrained,
-    work,
-    worth,
+    untrained_note,
 )
 from regard.cli.show.table import columns, decimals, indent, paragraphs, title
-from regard.cli.show.worked import products, score_by_hand, share_by_hand
+from regard.cli.show.worked import products, work_out_score, work_out_weight
 
 
 def write_steps(name: str, kind: str | None = None) -> str:
@@ -47,21 +47,23 @@ def write_steps(name: str, kind: str | None = None) -> str:
     heading = title(f'{name} ({kind}) on "{" ".join(SOURCE)}"')
     if kind == "positions":
         return paragraphs(heading, *_placed(name))
-    example = work(name, kind)
-    found = stages(example)
+    example = run_example(name, kind)
+    result = stages(example)
     return paragraphs(
-        heading, _chosen(example), *_scored(example, found), *_shared(example, found), *_combined(example, found)
+        heading, _chosen(example), *_scored(example, result), *_shared(example, result), *_combined(example, result)
     )
 
 
 def _chosen(example: Example) -> str:
     request, module = example.request, example.module
-    rows = [[each, told(stage := getattr(request, each)) + untrained(stage)] for each in ("score", "normalise", "scope")]
+    rows = [
+        [each, describe(stage := getattr(request, each)) + untrained_note(stage)] for each in ("score", "normalise", "scope")
+    ]
     if request.allowed is not None and len(request.allowed) > 1:
         rows[-1][-1] += f", row {BATCH - 1} of the batch"
     values = [["value", word, *decimals(row)] for word, row in zip(SOURCE, VALUE, strict=True)]
     if module is not None:
-        rows.insert(0, ["mechanism", told(module) + untrained(module)])
+        rows.insert(0, ["mechanism", describe(module) + untrained_note(module)])
         values = []
     role = "key" if values else "key, value"
     vectors = [["query", word, *decimals(row)] for word, row in zip(TARGET, QUERY, strict=True)]
@@ -69,49 +71,49 @@ def _chosen(example: Example) -> str:
     return f"{columns(rows, left=2)}\n\n{indent(columns(vectors + values, left=2))}"
 
 
-def _scored(example: Example, found: Stages) -> list[str]:
-    query, key = found.pair
+def _scored(example: Example, result: Stages) -> list[str]:
+    query, key = result.pair
     hand = columns(
-        [[label, f"{'' if text[0] in ' -' else ' '}{text}"] for label, text in score_by_hand(example, found)], left=2
+        [[label, f"{'' if text[0] in ' -' else ' '}{text}"] for label, text in work_out_score(example, result)], left=2
     )
     return [
         "1. score(query, key): how well does each key fit the query",
-        _by_head([_matrix(scores, SOURCE) for scores in found.scores]),
+        _by_head([_matrix(scores, SOURCE) for scores in result.scores]),
         indent(f"{TARGET[query]} and {SOURCE[key]} by hand: {_formula(example.request.score)}\n{indent(hand)}"),
     ]
 
 
-def _shared(example: Example, found: Stages) -> list[str]:
-    query, key = found.pair
-    request, open_to = example.request, found.allowed[0, query].tolist()
+def _shared(example: Example, result: Stages) -> list[str]:
+    query, key = result.pair
+    request, open_to = example.request, result.allowed[0, query].tolist()
     parts = [
         "2. normalise(scores, allowed): turn fit into a share of attention",
-        _by_head([_matrix(weights, SOURCE, seen) for weights, seen in zip(found.weights, found.allowed, strict=True)]),
+        _by_head([_matrix(weights, SOURCE, seen) for weights, seen in zip(result.weights, result.allowed, strict=True)]),
     ]
     if not all(open_to):
         hidden = ", ".join(word for word, fine in zip(SOURCE, open_to, strict=True) if not fine)
         rule = _formula(request.scope)
         parts.append(indent(f"{TARGET[query]} stands at position {query}; hidden from it: {hidden}, since {rule}"))
-    hand = share_by_hand(request.normalise, found)
+    hand = work_out_weight(request.normalise, result)
     return [*parts, indent(f"{TARGET[query]} and {SOURCE[key]} by hand: {_formula(request.normalise)}\n{indent(hand)}")]
 
 
-def _combined(example: Example, found: Stages) -> list[str]:
-    query, _ = found.pair
-    values = worth(example, found, query)[:, 0]
-    across = [str(place + 1) for place in range(found.context.shape[-1])]
+def _combined(example: Example, result: Stages) -> list[str]:
+    query, _ = result.pair
+    values = effective_values(example, result, query)[:, 0]
+    across = [str(place + 1) for place in range(result.context.shape[-1])]
     score = example.request.score
     also = f" of each value and what {type(score).__name__} adds to it" if adds_to_context(score) else ""
     parts = [
         "3. combine: weights @ value -> context",
-        _by_head([_matrix(context, across) for context in found.context]),
-        indent(f"{TARGET[query]}, number 1{also} by hand: {products(found.weights[0, query], values)}"),
+        _by_head([_matrix(context, across) for context in result.context]),
+        indent(f"{TARGET[query]}, number 1{also} by hand: {products(result.weights[0, query], values)}"),
     ]
-    if example.module is not None and len(found.context) > 1:
+    if example.module is not None and len(result.context) > 1:
         query_, key, _ = inputs()
         context = example.module(query_[:, 0], example.module.remember(key[:, 0])).context[-1]
         table = _matrix(context, [str(place + 1) for place in range(context.shape[-1])])
-        parts.append(f"{told(example.module)}: the context\n\n{indent(table)}")
+        parts.append(f"{describe(example.module)}: the context\n\n{indent(table)}")
     return parts
 
 
@@ -120,7 +122,7 @@ def _placed(name: str) -> list[str]:
     places = added.at(torch.arange(len(SOURCE)))
     word, place, both = decimals(torch.stack((KEY[1, 0], places[1, 0], added(KEY[None])[0, 1, 0])))
     return [
-        f"{told(added)} of size 4{untrained(added)}",
+        f"{describe(added)} of size 4{untrained_note(added)}",
         f"1. the words\n\n{indent(_vectors(SOURCE, KEY))}",
         f"2. the vectors of positions 0, 1 and 2\n\n{indent(_vectors(('0', '1', '2'), places))}",
         f'3. join="add": word + position\n\n{indent(_vectors(SOURCE, added(KEY[None])[0]))}',

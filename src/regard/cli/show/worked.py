@@ -1,4 +1,4 @@
-"""One score and one share written out as somebody with a pencil would find them."""
+"""Arithmetic of one score and one weight, written out step by step."""
 
 import itertools
 import math
@@ -14,12 +14,12 @@ from regard.cli.show.example import Example, Stages
 from regard.cli.show.table import decimals, line
 
 
-def score_by_hand(example: Example, found: Stages) -> list[list[str]]:
-    """One score from the two sides that it compares, a line for each step; the last ends with the score."""
-    query, key = found.pair
-    request, score, cell = example.request, example.request.score, found.scores[0, query, key]
-    q, k = request.query[-1, 0, query], repeat_heads(example.key, len(found.scores))[-1, 0, key]
-    left, right = q, repeat_heads(request.keys, len(found.scores))[-1, 0, key]
+def work_out_score(example: Example, result: Stages) -> list[list[str]]:
+    """Arithmetic of one score, a line for each step; the last ends with the score."""
+    query, key = result.pair
+    request, score, cell = example.request, example.request.score, result.scores[0, query, key]
+    q, k = request.query[-1, 0, query], repeat_heads(example.key, len(result.scores))[-1, 0, key]
+    left, right = q, repeat_heads(request.keys, len(result.scores))[-1, 0, key]
     if hasattr(score, "project"):
         where = (request.offset,) if is_positional(score) else ()
         left = score.project(request.query, *where)[-1, 0, query]
@@ -30,10 +30,10 @@ def score_by_hand(example: Example, found: Stages) -> list[list[str]]:
         _side(score, "prepare", "k") if not right.equal(k) else "k",
     )
     rows += [[side, line(numbers)] for side, numbers in zip(sides, (left, right), strict=True) if side not in ("q", "k")]
-    if example.told:
-        right = example.told[query][-1, 0, key]
+    if example.coverage_keys:
+        right = example.coverage_keys[query][-1, 0, key]
         rows.append([_side(example.module, "add_coverage", "k"), line(right)])
-    if more := _beyond(score, found, left, right, sides):
+    if more := _beyond(score, result, left, right, sides):
         return [*rows, *more]
     if left.shape == right.shape and torch.isclose(left @ right, cell):
         return [*rows, [" · ".join(sides), products(left, right)]]
@@ -44,13 +44,13 @@ def score_by_hand(example: Example, found: Stages) -> list[list[str]]:
         gap, variance = q - k, math.sqrt(len(q)) if score.sigma is None else score.sigma**2
         worked = f"-{float(gap @ gap):.3f} / (2 · {variance:.3f}) = {-float(gap @ gap) / 2 / variance:.3f}"
         return [*rows, ["q - k", line(gap)], ["‖q - k‖²", products(gap, gap)], ["score", worked]]
-    return [rows[0], ["for each key", line(found.scores[0, query])], [f"at position {key}", f"= {float(cell):.3f}"]]
+    return [rows[0], ["for each key", line(result.scores[0, query])], [f"at position {key}", f"= {float(cell):.3f}"]]
 
 
-def share_by_hand(normalise: Any, found: Stages) -> str:
-    """One share from the scores that its query may see; ends with the share."""
-    query, key = found.pair
-    scores, shares = found.scores[0, query], found.weights[0, query]
+def work_out_weight(normalise: Any, result: Stages) -> str:
+    """Arithmetic of one weight from the scores of its query; ends with the weight."""
+    query, key = result.pair
+    scores, shares = result.scores[0, query], result.weights[0, query]
     s, read = float(scores[key]), scores[shares != 0].tolist()
     listed = " + ".join(f"{each:.3f}" for each in read)
     match type(normalise).__name__:
@@ -62,26 +62,26 @@ def share_by_hand(normalise: Any, found: Stages) -> str:
             return f"τ = ({listed} - 1) / {len(read)} = {tau:.3f},  {_less(s, tau)} = {s - tau:.3f}"
         case "Entmax":
             power = normalise.fixed - 1
-            tau = _threshold(scores[found.allowed[0, query]].tolist(), power)
+            tau = _threshold(scores[result.allowed[0, query]].tolist(), power)
             share = max(0.0, power * s - tau) ** (1 / power)
             return f"τ = {tau:.3f},  ({power:.1f}·{_less(s, tau)})^{1 / power:.1f} = {share:.3f}"
         case "Sigmoid":
             return f"1 / (1 + exp(-({s:.3f} + {normalise.bias:.3f}))) = {1 / (1 + math.exp(-s - normalise.bias)):.3f}"
         case "Hard" | "Gumbel":
-            seen = scores[found.allowed[0, query]]
+            seen = scores[result.allowed[0, query]]
             return f"max({', '.join(decimals(seen))}) = {seen.max():.3f} gets all = {float(s == float(seen.max())):.3f}"
         case "GaussianWindow":
             bell = normalise.bell(len(scores))[-1, query]
-            alone = share_by_hand(normalise.inner, found._replace(weights=found.weights / bell))
+            alone = work_out_weight(normalise.inner, result._replace(weights=result.weights / bell))
             power = f"exp(-({key} - {normalise.centre[-1, query]:.3f})² / (2 · {normalise.width / 2:g}²))"
             return f"{alone},  {alone.rpartition('= ')[2]} · {power} = {float(shares[key]):.3f}"
         case "Identity":
             return f"s_k = {s:.3f}"
         case "Structured":
-            seen = found.allowed[0, query]
+            seen = result.allowed[0, query]
             return _chains(normalise.transition[0].tolist(), scores[seen].tolist(), int(seen[:key].sum()))
         case "MonotonicNormaliser" | "ChunkNormaliser":
-            return _walk(normalise, found)
+            return _walk(normalise, result)
         case "SumToOne":
             return f"{s:.3f} / ({listed}) = {s / sum(read):.3f}"
         case other:
@@ -89,7 +89,7 @@ def share_by_hand(normalise: Any, found: Stages) -> str:
 
 
 def _chains(theta: list[list[float]], scores: list[float], key: int) -> str:
-    """The share of a key among all ways for the keys to be in or out."""
+    """Marginal probability of a key over all subsets of keys."""
     weighs = {}
     for chain in itertools.product((0, 1), repeat=len(scores)):
         pairs = sum(theta[i][j] for i, j in itertools.pairwise(chain))
@@ -99,25 +99,25 @@ def _chains(theta: list[list[float]], scores: list[float], key: int) -> str:
     return f"({listed}) / {total:.3f}, the sum of all {len(weighs)} = {sum(inside.values()) / total:.3f}"
 
 
-def _walk(normalise: Any, found: Stages) -> str:
-    """Where the walk stops, and the share of a key there or in the chunk that ends there."""
-    query, key = found.pair
-    start, stop, keys = 0, 0, found.scores.shape[-1]
-    for row in found.scores[0, : query + 1].masked_fill(~found.allowed[0, : query + 1], -1.0).tolist():
+def _walk(normalise: Any, result: Stages) -> str:
+    """Monotonic attention: the selected key, and the weight of a key there or in the chunk that ends there."""
+    query, key = result.pair
+    start, stop, keys = 0, 0, result.scores.shape[-1]
+    for row in result.scores[0, : query + 1].masked_fill(~result.allowed[0, : query + 1], -1.0).tolist():
         start, stop = stop, next((place for place in range(stop, keys) if row[place] > 0), keys)
     if stop == keys:
         return f"from key {start} on no score is above 0, so nothing is read = 0.000"
-    told = f"the first score above 0 from key {start} on is {found.scores[0, query, stop]:.3f} at key {stop}"
+    selection = f"the first score above 0 from key {start} on is {result.scores[0, query, stop]:.3f} at key {stop}"
     if type(normalise).__name__ == "MonotonicNormaliser":
-        return f"{told}, which gets all = {float(key == stop):.3f}"
+        return f"{selection}, which gets all = {float(key == stop):.3f}"
     chunk = normalise.energies[-1, 0, query, max(0, stop + 1 - normalise.width) : stop + 1]
     powers, u = " + ".join(f"exp({each})" for each in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
-    return f"{told}; its chunk: exp({u:.3f}) / ({powers}) = {math.exp(u) / float(chunk.exp().sum()):.3f}"
+    return f"{selection}; its chunk: exp({u:.3f}) / ({powers}) = {math.exp(u) / float(chunk.exp().sum()):.3f}"
 
 
-def _beyond(score: Any, found: Stages, left: Tensor, right: Tensor, sides: tuple[str, str]) -> list[list[str]]:
-    """The lines of a score that is a product and then something more; none for any other."""
-    query, key = found.pair
+def _beyond(score: Any, result: Stages, left: Tensor, right: Tensor, sides: tuple[str, str]) -> list[list[str]]:
+    """Lines of a score with a term beside the dot product; none for any other."""
+    query, key = result.pair
     name, away = " · ".join(sides), key - query
     match type(score).__name__:
         case "Softcap":
@@ -138,7 +138,7 @@ def _beyond(score: Any, found: Stages, left: Tensor, right: Tensor, sides: tuple
                 ["and r", f"{_less(scaled, -r)} = {scaled + r:.3f}"],
             ]
         case "Alibi":
-            x, m = float(left @ right), compute_slopes(len(found.scores))[0]
+            x, m = float(left @ right), compute_slopes(len(result.scores))[0]
             worked = f"{x:.3f} - {m:.4f}·{abs(away)} = {x - m * abs(away):.3f}"
             return [[name, products(left, right)], [f"less m·{abs(away)}", worked]]
         case "T5":
@@ -159,7 +159,7 @@ def products(left: Tensor, right: Tensor) -> str:
 
 
 def _threshold(scores: list[float], power: float) -> float:
-    """The τ of entmax, at which Σ max(0, power·s - τ)^(1/power) = 1, halved towards: at most 1 below the best."""
+    """The τ of entmax, at which Σ max(0, power·s - τ)^(1/power) = 1, by bisection, at most 1 below the largest score."""
     raised = [power * each for each in scores]
     low, high = max(raised) - 1, max(raised)
     for _ in range(50):
@@ -170,7 +170,7 @@ def _threshold(scores: list[float], power: float) -> float:
 
 
 def _side(score: Any, method: str, letter: str) -> str:
-    """What a side of a score is called: the beginning of its docstring, "W q", or the call."""
+    """Name of a side of a score: the beginning of its docstring, "W q", or the call."""
     said = getattr(type(score), method).__doc__ or f"{method}({letter})"
     return said.partition(":")[0].partition("\n")[0].rstrip(".")
 

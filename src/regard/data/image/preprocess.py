@@ -45,6 +45,7 @@ class ImageCodec:
     """
 
     kind: ClassVar[str] = "pictures"
+    reads_files: ClassVar[bool] = True
 
     height: int = 256
     width: int = 256

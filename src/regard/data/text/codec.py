@@ -1,7 +1,7 @@
 """Codec of text: records <-> token ids, for both sides of a task at once."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources.abc import Traversable
@@ -45,6 +45,7 @@ class TextCodec:
     """
 
     kind: ClassVar[str] = "text"
+    reads_files: ClassVar[bool] = False
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
         "target_tokenizer",
@@ -222,6 +223,25 @@ class TextCodec:
         from regard.data.text.axis import TokenAxes  # axes need NumPy
 
         return TokenAxes(self.target)
+
+    @property
+    def stream_obstacle(self) -> str | None:
+        """Reason why sources cannot be encoded before they have ended, or None."""
+        from regard.data.text.streaming import find_obstacle  # it reads the codec
+
+        return find_obstacle(self)
+
+    def stream(self, pieces: Iterable[str]) -> Iterator[list[int]]:
+        """Token ids of a source that arrives in pieces, each list as soon as no later piece can change it."""
+        from regard.data.text.streaming import stream_token_ids  # it reads the codec
+
+        return stream_token_ids(self, pieces)
+
+    def encode_stable(self, text: str) -> list[int]:
+        """Token ids at the beginning of a text that no later text can change."""
+        from regard.data.text.streaming import encode_stable_tokens  # it reads the codec
+
+        return encode_stable_tokens(self, text)
 
     def example_inputs(self, lengths: Sequence[int], generator: torch.Generator) -> Padded:
         """Random tokens, rows of these lengths, to trace a model for export."""

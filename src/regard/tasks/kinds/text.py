@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from regard.alignment.heads import Head
+from regard.alignment.training_links import attach_links
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.codec import Report
@@ -20,7 +21,6 @@ from regard.data.special_tokens import EOS, UNK
 from regard.data.table import Record
 from regard.data.text.codec import Example, TextCodec
 from regard.errors import DataError
-from regard.losses.guided_alignment import attach_links
 from regard.losses.teacher_forcing import TeacherForcing
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import seq2seq

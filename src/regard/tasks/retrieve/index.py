@@ -12,12 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.data.image.reading import present, size
+from regard.data.records import Record, locate
 from regard.errors import DataError
 
 KIND = "regard.index"
 VERSION = "2"
 Kind = Literal["pictures", "texts"]
 KINDS: tuple[Kind, Kind] = ("pictures", "texts")
+LISTED = 10
+"""Maximum number of unreadable entries that an error lists."""
 
 
 class Hits(NamedTuple):
@@ -157,3 +161,24 @@ def read_index(path: Path) -> Index:
     if fault := describe_degenerate(vectors):
         raise DamagedError(f"{path} is damaged: {fault}, and points nowhere; make it anew")
     return Index(vectors, [str(name) for name in names], of, model, path.parent)
+
+
+def refuse_unreadable(codec: Any, records: Sequence[Record], kind: Kind) -> None:
+    """Raise where entries cannot be read, and list the first of them with their lines."""
+    if kind == "pictures":
+        present(records)
+    faults = [fault for record in records if (fault := _find_fault(codec, record, kind)) is not None]
+    if faults:
+        more = f"; and {len(faults) - LISTED:,} more" * (len(faults) > LISTED)
+        raise DataError(f"{len(faults):,} of {len(records):,} {kind} cannot be read: {'; '.join(faults[:LISTED])}{more}")
+
+
+def _find_fault(codec: Any, record: Record, kind: Kind) -> str | None:
+    if kind == "texts":
+        unread = f"{record.where} has nothing that the model knows, or is longer than what it reads"
+        return None if codec.familiar(record.source) else unread
+    try:
+        size(locate(record), record.where)
+    except DataError as error:
+        return str(error)
+    return None

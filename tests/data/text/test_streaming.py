@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from regard.data.special_tokens import EOS
 from regard.data.table import Record
+from regard.data.text.streaming import encode_stable_tokens, find_obstacle, stream_token_ids
 from regard.data.text.tokenizers import KINDS
 from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.decoding.streaming.source import covers, encode_stable_tokens, stream_token_ids
 
-from .models import codec
+from ...decoding.streaming.models import codec
 
 LETTERS = st.sampled_from("aTom .,'-  \t\n\r\u3000猫追¿(）ΑΣσé\u0301\U0001f600▁￭\x1c<eos>1\xa0")
 TEXTS = st.lists(st.text(LETTERS, max_size=5), max_size=8)
@@ -54,6 +54,6 @@ def test_a_source_that_is_too_long_is_cut_and_no_more_of_it_is_asked_for():
 
 def test_tokens_from_elsewhere_settle_with_the_whole_text_alone():
     made = codec("words")
-    assert covers(made) is None
+    assert find_obstacle(made) is None
     strange = type(made)(Pretrained((0, 1, 2, 3, 4)), made.target)
-    assert covers(strange).startswith("its tokens are pretrained, and what follows may change any of them")
+    assert find_obstacle(strange).startswith("its tokens are pretrained, and what follows may change any of them")

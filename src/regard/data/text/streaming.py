@@ -13,8 +13,8 @@ BEFORE_SPACE = re.compile(r"(?s).*\S(?= )")
 """Text up to the end of the last word that a space follows."""
 
 
-def covers(codec: TextCodec) -> str | None:
-    """Reason why the tokenizer needs the whole text, or None if it can stream."""
+def find_obstacle(codec: TextCodec) -> str | None:
+    """Reason why a tokenizer needs the whole text, or None if it can stream."""
     if codec.source.kind in KINDS:
         return None
     return f"its tokens are {codec.source.kind}, and what follows may change any of them (those of this package wait a word)"
@@ -26,16 +26,16 @@ def stream_token_ids(codec: TextCodec, pieces: Iterable[str]) -> Iterator[list[i
     Together they are what `codec.encode` returns for the whole text. A source that is too long is cut, and the rest is not
     consumed.
     """
-    text, given, room = "", 0, codec.max_source_length - 1
+    text, count, room = "", 0, codec.max_source_length - 1
     for piece in pieces:
         text += piece
         numbers = encode_stable_tokens(codec, text)[:room]
-        if len(numbers) > given:
-            yield numbers[given:]
-            given = len(numbers)
-        if given == room:
+        if len(numbers) > count:
+            yield numbers[count:]
+            count = len(numbers)
+        if count == room:
             break
-    yield [*codec.source.encode(codec.prepare(text))[given:room], EOS]
+    yield [*codec.source.encode(codec.prepare(text))[count:room], EOS]
 
 
 def encode_stable_tokens(codec: TextCodec, text: str) -> list[int]:
@@ -50,5 +50,5 @@ def encode_stable_tokens(codec: TextCodec, text: str) -> list[int]:
     if not codec.lowercase and codec.source.kind == "words":
         numbers = codec.source.encode(text)
         return numbers if text[-1:].isspace() else numbers[:-1]
-    found = BEFORE_SPACE.match(text)
-    return codec.source.encode(codec.prepare(found.group())) if found else []
+    words = BEFORE_SPACE.match(text)
+    return codec.source.encode(codec.prepare(words.group())) if words else []

@@ -1,0 +1,1 @@
+"""Forecasting: the values of a series after its end."""
