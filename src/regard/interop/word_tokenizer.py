@@ -23,7 +23,7 @@ def build_normalizer() -> Any:
 
     space, symbol, mark, ideograph, own = (_shaped(kind) for kind in "spmcx")
     inner = rf"[^ \n{mark}]"
-    behind = "|".join(f"[{symbol}{ideograph}]" + f"[{mark}]" * count for count in range(COMBINING + 1))
+    behind = "|".join(f"[{symbol}{ideograph}][{mark}]{{{count}}}" for count in range(COMBINING + 1))
     boundary = rf"(?<=[{own}])(?=[^ \n])|(?<=[^ \n])(?=[{own}{symbol}{ideograph}])|(?<={behind})(?={inner})"
     opening, closing = _clinging()
     steps = (

@@ -80,9 +80,9 @@ def test_an_engine_makes_its_graphs_once_and_keeps_them_beside_the_model(copy, e
 
     def make(trained, precision):
         made.append(precision)
-        return {name: (exported / name).read_bytes() for name in (ENCODER, STEP)}
+        return tuple((exported / name).read_bytes() for name in (ENCODER, STEP))
 
-    monkeypatch.setattr(writing, "files", make)
+    monkeypatch.setattr(writing, "graphs", make)
     first, second = (engine(copy, engine="onnx") for _ in range(2))
     assert made == ["float32"]
     assert [each[0].text for each in first.predict(TEXTS)] == [each[0].text for each in second.predict(TEXTS)]

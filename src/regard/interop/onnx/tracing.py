@@ -1,6 +1,7 @@
 """From a module to a graph of ONNX whose lengths stay open."""
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +17,9 @@ from regard.interop.onnx.sources import LEAST, Longest, below, usual
 from regard.models.seq2seq import Seq2Seq
 
 OPSET = 20
+AXES = {"sources": "batch", "keys": "source", "written": "target"}
+"""The names of open axes in a graph, where others are meant than those of the sizes here."""
+SYMBOL = re.compile(r"[A-Za-z_]\w*")
 PART = "sources", "beams", "keys", "written", "rows", "columns"
 READ = {0: "sources", 1: "keys"}, {0: "sources", 1: "keys"}
 SEEN = {0: "sources", 2: "height", 3: "width"}, {0: "sources", 1: "height", 2: "width"}
@@ -97,8 +101,24 @@ def traced(
             f"({' '.join(str(error).split())[:300]}); `regard predict` without --engine runs it"
         ) from error
     assert made is not None, "it is None only where a file is written"
-    data: bytes = made.model_proto.SerializeToString()
+    model = made.model_proto
+    name_axes(model.graph, axes)
+    data: bytes = model.SerializeToString()
     return data
+
+
+def name_axes(graph: Any, axes: Mapping[str, Mapping[int, str]]) -> None:
+    """Give the open axes of a graph their names; torch numbers them, and writes expressions of these numbers."""
+    named = dict[str, str]()
+    for value in graph.input:
+        shape = value.type.tensor_type.shape.dim
+        named |= {shape[axis].dim_param: AXES.get(name, name) for axis, name in axes[value.name].items()}
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param:
+                size.dim_param = named.get(size.dim_param) or SYMBOL.sub(
+                    lambda found: named.get(found[0], found[0]), size.dim_param
+                )
 
 
 def _packed(module: nn.Module, shapes: Sequence[Mapping[int, Any]]) -> tuple[Any, ...]:
