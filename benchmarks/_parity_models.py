@@ -187,8 +187,8 @@ def residual(kind: str, dtype: torch.dtype) -> Verdict:
         half = kind in (torch.float16, torch.bfloat16)
         leaves = [given[0].to(wide).requires_grad_(), given[1].to(wide if not half else kind).requires_grad_()]
         with without(*by(add_norm, impl)), torch.autocast(DEVICE, kind, enabled=half):
-            stream, entered = around.onto(*leaves, norm)
-            outputs = stream, entered.to(kind), around.enter(leaves[0]).to(kind)
+            stream, entered = around.add_and_normalise(*leaves, norm)
+            outputs = stream, entered.to(kind), around.normalise_input(leaves[0]).to(kind)
         total = sum((each * flow.to(each.dtype)).double().sum() for each, flow in zip(outputs, flows, strict=True))
         learned = (norm if around.first else around.norm).parameters()
         return Found([each.detach() for each in outputs], list(torch.autograd.grad(total, [*leaves, *learned])))
@@ -198,7 +198,7 @@ def residual(kind: str, dtype: torch.dtype) -> Verdict:
 
 def feedforward(dtype: torch.dtype) -> Verdict:
     """W₂ max(0, W₁ x + b₁) + b₂."""
-    made, data = Sublayers(SIZE).think().to(DEVICE, dtype), torch.randn(7, 33, SIZE, device=DEVICE, dtype=dtype)
+    made, data = Sublayers(SIZE).build_feedforward().to(DEVICE, dtype), torch.randn(7, 33, SIZE, device=DEVICE, dtype=dtype)
     flow = torch.randn(7, 33, SIZE, device=DEVICE)
 
     def run(impl: str, kind: torch.dtype) -> Found:

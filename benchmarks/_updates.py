@@ -32,7 +32,7 @@ from regard.training.gradient import accumulate
 from regard.training.mixed_precision import Halved
 from regard.training.optimizer import LARGEST, ahead, clip, optimiser, step_unless
 from regard.training.seed import reseed
-from regard.training.step_result import Outcome
+from regard.training.step import StepResult
 
 KERNELS = (
     flash,
@@ -95,7 +95,7 @@ class Updates:
         else:
             self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=False)
-        return Outcome(loss, norm).fetch().loss
+        return StepResult(loss, norm).fetch().loss
 
 
 def batch_of(rows: int, length: int, words: int) -> Batch:

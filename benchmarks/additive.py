@@ -41,7 +41,7 @@ SHAPES = [(32, 256, 256, 512), (8, 1024, 1024, 256), (64, 1, 512, 1024), (32, 64
 """Batch, queries, keys, hidden units, which are the value's dimensions too."""
 MANY = {
     "by fours": Tiles(),
-    "by fours, more room": Tiles(least=96 << 20, kept=3.0),
+    "by fours, more room": Tiles(least=96 << 20, saved_scores=3.0),
     "by pairs": Tiles(four_least=1 << 30),
 }
 ONE = {

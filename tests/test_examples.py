@@ -19,8 +19,8 @@ def test_training_in_python_takes_twenty_lines_and_works():
     assert len(code) <= 20
     done = subprocess.run([sys.executable, str(script), "3"], capture_output=True, text=True, timeout=110, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    assert "3,600 of 3,600 records" in done.stdout
-    assert done.stdout.splitlines()[3].split()[-4:] == ["Tom", "chases", "Jerry", "<eos>"]
+    assert "3,600 of 3,600 records" in done.stderr
+    assert done.stdout.splitlines()[2].split()[-4:] == ["Tom", "chases", "Jerry", "<eos>"]
 
 
 def test_the_recipe_of_tatoeba_wants_to_know_what_varies():

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from regard import registry
-from regard.cli.train import check_configs, read_config
+from regard.api import check_configs
+from regard.cli.train import read_config
 
 TOP = Path(__file__).parent.parent
 GUIDE = (TOP / "docs" / "attention.md").read_text(encoding="utf-8")

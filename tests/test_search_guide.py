@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.api import check_configs
 from regard.cli._search_options import PART, split_arguments
-from regard.cli.train import check_configs, read_config
+from regard.cli.train import read_config
 from regard.config import Search
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "search.md").read_text(encoding="utf-8")

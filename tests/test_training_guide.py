@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.api import check_configs
 from regard.cli import backtranslate
-from regard.cli.train import check_configs, read_config
+from regard.cli.train import read_config
 
 GUIDE = (Path(__file__).parent.parent / "docs" / "training.md").read_text(encoding="utf-8")
 COMMANDS = [shlex.split(line) for block in re.findall(r"```bash\n(.*?)```", GUIDE, re.DOTALL) for line in block.splitlines()]

@@ -2,6 +2,7 @@
 
     from regard.attention import Additive, Attention, Causal, MultiHead, Sparsemax, attend
 
+    run = regard.train("translate", out="runs/demo")    train a model into a run directory, or resume a run
     model = regard.load("runs/demo")                    open a trained model: a run directory, an ensemble or an export
     predictions = model.predict(["Tom chases Jerry"])   its answers; also stream, trace and evaluate
     with regard.record(module) as recorder:             record every attention of a PyTorch model while it runs
@@ -19,6 +20,7 @@ from regard.registry import find
 
 if TYPE_CHECKING:  # names that are imported when they are first used
     from regard import attention
+    from regard.api import TrainedRun, train
     from regard.inference.ensemble.build import ensemble
     from regard.inference.load import load, see
     from regard.inference.prediction import Prediction
@@ -27,15 +29,30 @@ if TYPE_CHECKING:  # names that are imported when they are first used
     from regard.viewer.trace import Trace
 
 __version__ = "0.1.0"
-__all__ = ["Prediction", "Trace", "__version__", "attention", "ensemble", "find", "load", "record", "see", "view"]
+__all__ = [
+    "Prediction",
+    "Trace",
+    "TrainedRun",
+    "__version__",
+    "attention",
+    "ensemble",
+    "find",
+    "load",
+    "record",
+    "see",
+    "train",
+    "view",
+]
 
 HOMES = {
     "Prediction": "regard.inference.prediction",
     "Trace": "regard.viewer.trace",
+    "TrainedRun": "regard.api",
     "ensemble": "regard.inference.ensemble.build",
     "load": "regard.inference.load",
     "record": "regard.viewer.record",
     "see": "regard.inference.load",
+    "train": "regard.api",
     "view": "regard.viewer.html.view",
 }
 """Modules of the names that need torch or numpy, which are imported on first use."""

@@ -7,6 +7,7 @@ listing is quick; a file is imported on first use.
 import ast
 import difflib
 import inspect
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -87,17 +88,16 @@ def every(kind: str) -> list[type[Any]]:
 def build(what: Any, kind: str, **sizes: Any) -> Any:
     """Build a stage from its name or class; an instance is returned as it is.
 
-    A name or a class is built with those of `sizes` that its constructor takes.
+    A name, a class or a partial of a class is built with those of `sizes` that its constructor takes.
     """
     made = find(what, kind) if isinstance(what, str) else what
-    if not isinstance(made, type):
+    if not isinstance(made, type | partial):
         return made
     wanted = inspect.signature(made).parameters
     missing = [name for name in list_required(made, kind) if name not in sizes]
     if missing:
-        raise LookupError(
-            f"{made.__name__} needs {', '.join(missing)} beside its sizes; give it built: {made.__name__}(...)"
-        )
+        title = made.func.__name__ if isinstance(made, partial) else made.__name__
+        raise LookupError(f"{title} needs {', '.join(missing)} beside its sizes; give it built: {title}(...)")
     return made(**{size: value for size, value in sizes.items() if size in wanted})
 
 
@@ -124,6 +124,11 @@ def find_attribute(module: str, name: str) -> Any:
         if class_name(stem) == name:
             return find(stem, kind)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def label(name: str) -> str:
+    """The word for a stage in settings and messages: its name."""
+    return name
 
 
 def class_name(stem: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.train import settings, summarise
+from regard.cli.train import settings, split_config, summarise
 from regard.errors import ConfigError
 
 from .conftest import SMALL, regard
@@ -31,18 +31,42 @@ def test_a_run_goes_on_from_where_it_was(tmp_path):
         done = regard("train", "reverse", *SMALL, f"--train.max_steps={steps}", "--out", tmp_path / "run")
         assert done.returncode == 0, done.stderr
         assert f"all {steps} steps are done" in done.stdout
+    assert f"resuming {tmp_path / 'run'} at step 3" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--train.max_steps=5", "--train.max_steps 5"])
+def test_without_a_task_the_run_is_resumed_with_its_own_settings(tmp_path, option):
+    run = tmp_path / "run"
+    assert regard("train", "reverse", *SMALL, "--train.max_steps=3", "--out", run).returncode == 0
+    done = regard("train", *option.split(), "--out", run)
+    assert done.returncode == 0, done.stderr
+    assert "all 5 steps are done" in done.stdout
+    assert f"resuming {run} at step 3" in done.stderr
+    refused = regard("train", "--out", run, "--model.hidden_size=64")
+    assert refused.returncode == 2
+    assert "was started with model.hidden_size = 32, and now it is 64" in refused.stderr
+    assert "records" not in refused.stderr
+
+
+def test_the_arguments_of_a_command_line_are_told_from_its_settings():
+    assert split_config("reverse", Path("c.toml"), ["--a=1"]) == ("reverse", Path("c.toml"), ["--a=1"])
+    assert split_config("reverse", Path("--a"), ["1"]) == ("reverse", None, ["--a", "1"])
+    assert split_config("--a", Path("1"), []) == (None, None, ["--a", "1"])
+    assert split_config(None, None, []) == (None, None, [])
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["translate"], "train needs a run directory: --out DIR"),
+        ([], "train needs a task and a run directory: regard train TASK --out DIR; --out RUN resumes a run"),
+        (["--out", "x"], "x has no config.toml, so there is no run to resume: name the task to begin one"),
         (["transalte", "--out", "x"], "no task is called 'transalte'; did you mean 'translate'?"),
         (
             ["translate", "--train.learning_rat=1", "--out", "x"],
             "there is no setting train.learning_rat; did you mean train.learning_rate?",
         ),
-        (["translate", "--model.cell=gated", "--out", "x"], "model.cell: Input should be"),
+        (["translate", "--model.cell=gated", "--out", "x"], "model.cell needs to be tanh, lstm or gru, got 'gated'"),
         (["translate", "--model.attention=aditive", "--out", "x"], "did you mean 'additive'?"),
         (["translate", "--data.train=nowhere.tsv", "--data.valid=nowhere.tsv", "--out", "x"], "nowhere.tsv"),
         (["translate", "--data.train", "--out", "x"], "--data.train needs a value"),

@@ -65,7 +65,7 @@ def test_a_training_that_contradicts_itself_is_one_that_cannot_be_built():
         ("model.attention", "aditive", LookupError, "did you mean 'additive'?"),
         ("model.attention", "dot+additive", ConfigError, "names two of the kind score"),
         ("model.self_attention", "rotarry", LookupError, "did you mean 'rotary'?"),
-        ("model.decoder", "recurent", ConfigError, "model.decoder: Input should be 'recurrent'"),
+        ("model.decoder", "recurent", ConfigError, "model.decoder needs to be recurrent"),
         ("model.depth", "3", ConfigError, "there is no setting model.depth"),
     ],
 )

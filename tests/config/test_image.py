@@ -15,7 +15,7 @@ def test_settings_of_pictures_are_read_and_written_like_any_others():
 
 
 def test_an_encoder_of_texts_is_none_of_pictures():
-    with pytest.raises(ConfigError, match=r"model\.encoder: Input should be 'resnet', 'densenet' or 'vit', got 'recurrent'"):
+    with pytest.raises(ConfigError, match=r"model\.encoder needs to be resnet, densenet or vit, got 'recurrent'"):
         config.read(Config, overrides=["model.encoder=recurrent"])
 
 

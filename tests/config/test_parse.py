@@ -46,7 +46,7 @@ def test_text_becomes_the_kind_that_the_setting_has(text, expected):
     if expected is not None:
         assert config.read(Task, overrides=[f"train.max_steps={text}"]).train.max_steps == expected
     else:
-        with pytest.raises(ConfigError, match=rf"^train\.max_steps: .*, got '{re.escape(text)}'"):
+        with pytest.raises(ConfigError, match=rf"^train\.max_steps needs to be a whole number, got '{re.escape(text)}'"):
             config.read(Task, overrides=[f"train.max_steps={text}"])
 
 
@@ -75,7 +75,7 @@ def test_a_setting_that_does_not_exist_names_the_nearest(override, hint):
 
 
 def test_a_choice_that_is_none_of_the_choices_is_refused():
-    with pytest.raises(ConfigError, match=r"^model\.cell: .*'lstm'.*, got 'gated'"):
+    with pytest.raises(ConfigError, match=r"^model\.cell needs to be tanh, lstm or gru, got 'gated'"):
         config.read(Task, overrides=["model.cell=gated"])
 
 
@@ -174,8 +174,8 @@ def test_a_text_that_a_file_of_toml_could_not_hold_is_refused(path):
             "[train]\nseed = 0x" + "f" * 9000,
             "train.seed needs to be 9,223,372,036,854,775,807 or less, got a number of 36,000 bits",
         ),
-        ("[train]\ndevice = [[[]]]", "train.device: .*, got a list of 1"),
-        ("[train]\nlearning_rate = '" + "z" * 9000 + "'", r"train.learning_rate: .*, got 'z{80}'\.\.\."),
+        ("[train]\ndevice = [[[]]]", "train.device needs to be text, got a list of 1"),
+        ("[train]\nlearning_rate = '" + "z" * 9000 + "'", r"train.learning_rate needs to be a number, got 'z{80}'\.\.\."),
         ('"a\\nb\\u001b[31m" = 1', "there is no setting a b .31m;"),
         ("a = 1979-99-99", "is not a TOML file"),
     ],

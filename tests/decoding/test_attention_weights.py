@@ -5,10 +5,10 @@ from regard.attention.types import Attended, Memory
 from regard.decoding.attention_weights import (
     collect_path_weights,
     collect_weights_by_row,
-    cross,
     find_key_mask,
     find_source_mask,
     is_cross_attention,
+    select_attention,
 )
 
 CONTEXT = torch.zeros(1)
@@ -37,26 +37,28 @@ def test_an_attention_that_gave_no_weights_is_left_out():
 
 def test_the_first_attention_over_the_source_is_the_cross_attention():
     seen = {name: torch.zeros(1, 1, 1) for name in ("decoder.0.self", "decoder.0.cross", "decoder.1.cross")}
-    assert cross(seen, None) == "decoder.0.cross"
-    assert cross(seen, "decoder.1.cross") == "decoder.1.cross"
+    assert select_attention(seen, None) == "decoder.0.cross"
+    assert select_attention(seen, "decoder.1.cross") == "decoder.1.cross"
     assert is_cross_attention("attention")
     assert not is_cross_attention("self")
 
 
 def test_of_an_ensemble_the_mean_is_asked_for_and_without_one_the_first_member():
     look = torch.zeros(1, 1, 1)
-    assert cross({"0.decoder.cross": look, "1.decoder.cross": look, "decoder.cross": look}, None) == "decoder.cross"
-    assert cross({"0.decoder.cross": look, "1.decoder.0.cross": look}, None) == "0.decoder.cross"
+    assert (
+        select_attention({"0.decoder.cross": look, "1.decoder.cross": look, "decoder.cross": look}, None) == "decoder.cross"
+    )
+    assert select_attention({"0.decoder.cross": look, "1.decoder.0.cross": look}, None) == "0.decoder.cross"
 
 
 def test_a_name_that_no_attention_has_is_an_error():
     with pytest.raises(ValueError, match="no attention of this decoder is called 'b'; there are a"):
-        cross({"a": torch.zeros(1, 1, 1)}, "b")
+        select_attention({"a": torch.zeros(1, 1, 1)}, "b")
 
 
 def test_a_decoder_without_attention_covers_nothing():
     with pytest.raises(ValueError, match="coverage_penalty needs an attention over the source, and this decoder has none"):
-        cross({"decoder.0.self": torch.zeros(1, 1, 1)}, None)
+        select_attention({"decoder.0.self": torch.zeros(1, 1, 1)}, None)
 
 
 def test_the_real_keys_are_those_of_the_memory_with_that_name_or_size():

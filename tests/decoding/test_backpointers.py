@@ -18,18 +18,18 @@ def history(looks: bool) -> History:
 
 
 def test_a_hypothesis_is_read_backwards_from_its_ending():
-    found = history(False).found(Ending(1, 2, 0, 2, -0.7, -1.6, -0.53, True), weights=False)
+    found = history(False).backtrace(Ending(1, 2, 0, 2, -0.7, -1.6, -0.53, True), weights=False)
     assert found == ([7, 8, 2], -1.6, -0.53, [-0.4, -0.5, -0.7], True, None)
 
 
 def test_its_weights_are_those_of_the_rows_it_came_through():
-    found = history(True).found(Ending(1, 2, 1, 2, -0.7, -1.6, -0.53, True), weights=True)
+    found = history(True).backtrace(Ending(1, 2, 1, 2, -0.7, -1.6, -0.53, True), weights=True)
     assert found.tokens == [6, 9, 2]
     assert found.weights["a"][0, :, 0].tolist() == [1, 12, 21]
 
 
 def test_an_ending_long_ago_knows_nothing_of_what_came_later():
-    found = history(True).found(Ending(0, 0, 0, 2, -0.7, -0.7, -0.7, True), weights=True)
+    found = history(True).backtrace(Ending(0, 0, 0, 2, -0.7, -0.7, -0.7, True), weights=True)
     assert found.tokens == [2]
     assert found.weights["a"].shape == (1, 1, 1)
     assert len(history(True)) == 3

@@ -9,12 +9,12 @@ from regard.decoding.beam_state import ActiveBeam, Candidates
 LOW = -math.inf
 
 
-def front() -> ActiveBeam:
+def active() -> ActiveBeam:
     """Two sentences, two hypotheses each; the second of the second does not exist."""
     return ActiveBeam(
         sentences=[3, 8],
         scores=torch.tensor([[-1.0, -2.0], [-1.0, LOW]], dtype=torch.float64),
-        moment=SearchStep([4, 5, 6, 7], [-1.0, -2.0, -1.0, LOW], [0, 0, 1, 1]),
+        input=SearchStep([4, 5, 6, 7], [-1.0, -2.0, -1.0, LOW], [0, 0, 1, 1]),
         memory=torch.tensor([[30.0], [80.0]]),
         state=torch.tensor([[0.0], [1.0], [2.0], [3.0]]),
     )
@@ -31,7 +31,7 @@ def logs() -> torch.Tensor:
 
 
 def test_the_best_ways_on_come_first_with_the_rows_they_grew_from():
-    ahead = front().extend(logs(), beams=2)
+    ahead = active().select_candidates(logs(), beams=2)
     assert ahead.scores.tolist() == [[-1.5, -3.0, -4.0, -11.0], [-1.5, -2.0, -3.0, LOW]]
     assert ahead.tokens[0].tolist() == [2, 4, 4, 2]
     assert ahead.tokens[1, :3].tolist() == [4, 2, 3]
@@ -41,7 +41,7 @@ def test_the_best_ways_on_come_first_with_the_rows_they_grew_from():
 
 
 def test_eos_ends_a_hypothesis_and_the_others_grow():
-    ahead = front().extend(logs(), beams=2)
+    ahead = active().select_candidates(logs(), beams=2)
     assert ahead.ending.tolist() == [[True, False, False, True], [False, True, False, False]]
     grown = ahead.growing(2)
     assert grown.scores.tolist() == [[-3.0, -4.0], [-1.5, -3.0]]
@@ -54,22 +54,22 @@ def test_where_all_have_ended_nobody_grows():
 
 
 def test_those_who_stay_take_their_rows_of_the_state_and_their_memory_along():
-    grown = front().extend(logs(), beams=2).growing(2)
-    moved = front().move(grown, [0], front().state)
+    grown = active().select_candidates(logs(), beams=2).growing(2)
+    moved = active().move(grown, [0], active().state)
     assert moved.sentences == [3]
     assert moved.memory.tolist() == [[30.0]]
     assert moved.state.tolist() == [[1.0], [0.0]]
-    assert moved.moment == ([4, 4], [-1.0, -3.0], [1, 0])
+    assert moved.input == ([4, 4], [-1.0, -3.0], [1, 0])
 
 
 def test_a_memory_that_all_still_need_is_not_copied():
-    before = front()
-    after = before.move(before.extend(logs(), beams=2).growing(2), [0, 1], before.state)
+    before = active()
+    after = before.move(before.select_candidates(logs(), beams=2).growing(2), [0, 1], before.state)
     assert after.memory is before.memory
 
 
 def test_the_front_is_as_wide_as_its_widest_sentence():
-    before = front()
-    ahead = before.extend(logs(), beams=9).growing(9)
+    before = active()
+    ahead = before.select_candidates(logs(), beams=9).growing(9)
     assert before.move(ahead, [0, 1], before.state).width == 2
     assert before.move(ahead, [0, 1], before.state).scores.shape == (2, 2)

@@ -52,7 +52,7 @@ def test_a_search_that_is_watched_finds_the_same_and_knows_what_every_branch_loo
     rows = []
     while step >= 0:
         place = tree.levels[step].parents[place]
-        [looked] = tree.levels[step].looked.values()
+        [looked] = tree.levels[step].weights.values()
         rows.append(looked[place])
         step -= 1
     [weights] = watched[0][0].weights.values()

@@ -105,17 +105,15 @@ def test_a_lost_codec_is_taken_from_the_other_run(first, tmp_path):
     assert made.codec.source.table == regard.load(first, "cpu").codec.source.table
 
 
-def test_another_model_is_refused_by_its_first_weight(first):
-    with pytest.raises(
-        RefusedError, match=r"train\.init_from=.* is of another model: encoder\..* has shape \(.*\) there and \(.*\) here"
-    ):
+def test_another_model_is_refused_by_its_settings_before_data_is_read(first, monkeypatch):
+    monkeypatch.setattr("regard.tasks.kinds.text.records", lambda *_: pytest.fail("data was read"))
+    text = r"train\.init_from=.* is of another model: model\.hidden_size is \d+ there and 12 here\. Begin with its settings"
+    with pytest.raises(RefusedError, match=text):
         experiment("reverse", config(init_from=str(first), size=12))
 
 
 def test_other_tokens_are_refused_with_what_to_do(first):
-    text = (
-        r"was trained with data\.min_frequency=1, and now it is 2: .* Give its settings too: .*config\.toml as CONFIG\.toml"
-    )
+    text = r"was trained with data\.min_frequency=1, and now it is 2: .* Begin with its settings: regard train reverse .*config\.toml"
     with pytest.raises(RefusedError, match=text):
         experiment("reverse", config(init_from=str(first), data=dataclasses.replace(DATA, min_frequency=2)))
 

@@ -9,11 +9,20 @@ import pytest
 pytest.importorskip("triton", reason="Triton is for Linux")
 ROOM = Path(__file__).parents[2] / "benchmarks" / "room.py"
 PROGRAMS = {
-    "flash": {"forward", "following", "received", "counted", "evened", "of_queries", "of_memory", "of_bias"},
+    "flash": {
+        "forward",
+        "find_next_top",
+        "sum_columns",
+        "count_keys",
+        "sum_uniform",
+        "write_dq",
+        "write_dkv",
+        "write_dbias",
+    },
     "weights": {"forward", "weights_kernel"},
     "short": {"forward", "backward"},
-    "predicted_window": {"count_kernel", "order_kernel", "forward", "of_queries", "of_memory"},
-    "entmax": {"forward", "of_queries", "of_memory"},
+    "predicted_window": {"count_kernel", "order_kernel", "forward", "write_dq", "write_dkv"},
+    "entmax": {"forward", "write_dq", "write_dkv"},
     "decode": {"split_kernel", "join_kernel"},
     "monotonic": {"forward", "backward"},
     "additive": {

@@ -253,8 +253,8 @@ def test_a_pass_asks_little_of_the_host(monkeypatch):
         (order, "count_kernel"),
         (order, "order_kernel"),
         (forward, "forward"),
-        (backward, "of_queries"),
-        (backward_windows, "of_memory"),
+        (backward, "write_dq"),
+        (backward_windows, "write_dkv"),
     ):
         monkeypatch.setattr(programs, name, _Started(getattr(programs, name).arg_names))
     module = LocalP(8, width=4, impl="fused").bfloat16()

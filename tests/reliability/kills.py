@@ -280,7 +280,7 @@ def warm(base: Path) -> None:
     """Import what is imported late, by what every command does first."""
     for name in IMPORTED:
         import_module(name)
-    from regard.cli.train import build_experiment
+    from regard.api import build_experiment
     from regard.training.loop import train
 
     for task in registry.names("tasks"):

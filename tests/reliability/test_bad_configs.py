@@ -13,8 +13,9 @@ import pytest
 
 from regard import config as configuration
 from regard import tasks
+from regard.api import read_config
 from regard.cli._search_options import split_arguments
-from regard.cli.train import _without_task, settings
+from regard.cli.train import settings
 from regard.config.parse import merge, nested
 from regard.data.lines import Line
 from regard.data.table import read as table
@@ -120,7 +121,7 @@ def toml(rng: random.Random, name: str, folder: Path) -> None:
             changed[rng.randrange(len(changed))] = rng.randrange(256)
         content = bytes(changed)
     file.write_bytes(content)
-    configuration.read(CONFIGS[name], _without_task(name, file))
+    read_config(name, file)
 
 
 Form = Callable[[random.Random, str], str]

@@ -71,7 +71,7 @@ def test_a_probe_of_long_targets_takes_the_shortest():
 
 def test_looking_gives_the_figures_of_each_attention_and_the_gradient_through_its_weights():
     made = experiment()
-    found = Health(made, CPU).look(made.model, 1e9)
+    found = Health(made, CPU).measure(made.model, 1e9)
     assert set(found) == {"attention"}
     assert set(found["attention"]) == {"entropy", "coverage", "diagonality", "dead", "heads", "gradient"}
     assert found["attention"]["gradient"] > 0
@@ -84,7 +84,7 @@ def test_the_gradient_is_that_of_the_loss_per_token():
     weights = step.attended["attention"].weights
     loss = attention_metrics.cross_entropy(step.output, batch.target) / batch.target.keep.sum()
     wanted = torch.autograd.grad(loss, weights)[0].norm().item()
-    assert attention_metrics.measure(model, batch)["attention"]["gradient"] == pytest.approx(wanted)
+    assert attention_metrics.measure_attentions(model, batch)["attention"]["gradient"] == pytest.approx(wanted)
 
 
 def test_the_gradients_of_many_calls_are_one_length():
@@ -106,7 +106,7 @@ def test_the_gradients_of_many_calls_are_one_length():
 
     first, second, batch = Twice(), Once(), probe(Copies().batch(0))
     second.load_state_dict(first.state_dict())
-    found = [attention_metrics.measure(each, batch)["attention"]["gradient"] for each in (first, second)]
+    found = [attention_metrics.measure_attentions(each, batch)["attention"]["gradient"] for each in (first, second)]
     assert found[0] == pytest.approx(found[1])
 
 
@@ -114,7 +114,7 @@ def test_looking_leaves_the_model_as_it_was():
     made = experiment()
     before = {name: value.clone() for name, value in made.model.state_dict().items()}
     made.model.train()
-    Health(made, CPU).look(made.model, 1e9)
+    Health(made, CPU).measure(made.model, 1e9)
     assert made.model.training
     assert all(parameter.grad is None for parameter in made.model.parameters())
     assert all(torch.equal(value, before[name]) for name, value in made.model.state_dict().items())
@@ -122,14 +122,14 @@ def test_looking_leaves_the_model_as_it_was():
 
 def test_models_without_attention_have_none():
     made = experiment(Plain())
-    assert Health(made, CPU).look(made.model, 1e9) == {}
+    assert Health(made, CPU).measure(made.model, 1e9) == {}
 
     class Open(nn.Module):
         def forward(self, source, target, **options):
             return Plain()(source, target)
 
     looking = Health(experiment(Open()), CPU)
-    assert looking.look(Open(), 1e9) == {}
+    assert looking.measure(Open(), 1e9) == {}
     assert not looking.possible
 
 
@@ -139,7 +139,7 @@ def test_models_that_refuse_the_question_are_not_asked_again():
             return Plain()(source, target, **options)
 
     looking = Health(experiment(Strict()), CPU)
-    assert looking.look(Strict(), 1e9) == {}
+    assert looking.measure(Strict(), 1e9) == {}
     assert not looking.possible
 
 
@@ -152,10 +152,10 @@ def test_looking_takes_no_more_than_a_fiftieth_of_the_time(monkeypatch):
         now[0] += 1.0
         return {"attention": {}}
 
-    monkeypatch.setattr(attention_metrics, "measure", slow)
+    monkeypatch.setattr(attention_metrics, "measure_attentions", slow)
     for _ in range(1000):
         now[0] += 1.0
-        looking.look(made.model, now[0])
+        looking.measure(made.model, now[0])
         assert looking.spent <= max(1.0, 0.02 * now[0] + 1e-9)
     assert looking.spent >= 0.015 * now[0]
 

@@ -66,9 +66,9 @@ def test_layers_are_only_exchanged_while_it_is_entered(monkeypatch):
     exchange = Compiled(model)
     assert len(exchange.parts) == 3 * (1 + 2)
     with exchange:
-        assert all("through" in layer.__dict__ for layer in model.encoder.children() if type(layer) in compile.PARTS)
+        assert all("attend" in layer.__dict__ for layer in model.encoder.children() if type(layer) in compile.PARTS)
         assert set(model.state_dict()) == names
-    assert all("look" not in layer.__dict__ for layer in model.decoder.layers)
+    assert all("attend" not in layer.__dict__ for layer in model.decoder.layers)
 
 
 def test_without_the_setting_nothing_is_compiled():

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from regard.training.progress import Bar, Lines, clock, display, summary
+from regard.training.progress import Bar, Lines, format_record, format_time, open_display
 
 RECORD = {"step": 50, "loss": 2.0314, "tokens_per_second": 5120.4, "skipped": 0}
 
@@ -13,13 +13,16 @@ class Terminal(io.StringIO):
 
 
 def test_figures_read_as_one_line():
-    assert summary(RECORD, 90.0) == "loss 2.031 · 5,120 tokens/s · 1:30 left"
-    assert summary({**RECORD, "loss": None, "skipped": 2}, None) == "loss - · 5,120 tokens/s · 2 skipped"
+    assert format_record(RECORD, 90.0) == "loss 2.031 · 5,120 tokens/s · 1:30 left"
+    assert format_record({**RECORD, "loss": None, "skipped": 2}, None) == "loss - · 5,120 tokens/s · 2 skipped"
 
 
 def test_waiting_for_batches_is_told_where_it_takes_more_than_a_tenth_of_the_time():
-    assert summary({**RECORD, "waited": 0.1}, None) == "loss 2.031 · 5,120 tokens/s"
-    assert summary({**RECORD, "waited": 0.234}, None) == "loss 2.031 · 5,120 tokens/s · 23 % of the time waiting for batches"
+    assert format_record({**RECORD, "waited": 0.1}, None) == "loss 2.031 · 5,120 tokens/s"
+    assert (
+        format_record({**RECORD, "waited": 0.234}, None)
+        == "loss 2.031 · 5,120 tokens/s · 23 % of the time waiting for batches"
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,17 +35,17 @@ def test_waiting_for_batches_is_told_where_it_takes_more_than_a_tenth_of_the_tim
     ],
 )
 def test_a_gpu_that_rests_is_told_with_what_it_waits_for(waited, idle, told):
-    assert summary({**RECORD, "waited": waited, "idle": idle}, None) == "loss 2.031 · 5,120 tokens/s" + told
+    assert format_record({**RECORD, "waited": waited, "idle": idle}, None) == "loss 2.031 · 5,120 tokens/s" + told
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.0, "0:00"), (59.6, "1:00"), (3723.0, "1:02:03"), (-5.0, "0:00")])
 def test_a_clock_reads_as_one(seconds, text):
-    assert clock(seconds) == text
+    assert format_time(seconds) == text
 
 
 def test_a_file_gets_plain_lines():
     stream = io.StringIO()
-    with display(100, stream=stream) as shown:
+    with open_display(100, stream=stream) as shown:
         shown.advance(50)
         shown.show(RECORD, 90.0)
         shown.say("finished: all is done")
@@ -51,7 +54,7 @@ def test_a_file_gets_plain_lines():
 
 def test_a_terminal_gets_a_bar_with_loss_speed_and_time_left():
     stream = Terminal()
-    with display(100, stream=stream) as shown:
+    with open_display(100, stream=stream) as shown:
         assert isinstance(shown, Bar)
         shown.advance(50)
         shown.show(RECORD, 90.0)
@@ -63,7 +66,7 @@ def test_a_terminal_gets_a_bar_with_loss_speed_and_time_left():
 
 
 def test_quiet_says_nothing(capsys):
-    with display(100, quiet=True) as shown:
+    with open_display(100, quiet=True) as shown:
         assert isinstance(shown, Lines)
         shown.show(RECORD, 1.0)
         shown.say("x")

@@ -177,7 +177,7 @@ def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
         assert run.queued is None
         counters = run.state.counters
         found.append(([each.detach().clone() for each in made.model.parameters()], speed.record()["loss"],
-                      counters.step, counters.tokens, counters.skipped, run.told))  # fmt: skip
+                      counters.step, counters.tokens, counters.skipped, run.last))  # fmt: skip
         monkeypatch.undo()
     (weights, *one), (others, *other) = found
     assert one == other

@@ -31,12 +31,12 @@ class ProgressLine:
 
     def format(self, now: float) -> str:
         """12,000 of 1,000,000 lines · 240 lines/s · 1:08:37 left."""
-        from regard.training.progress import clock
+        from regard.training.progress import format_time
 
         speed = (self.done - self.first) / max(now - self.start_time, 1e-9)
         parts = [f"{self.done:,}{f' of {self.total:,}' if self.total else ''} lines", f"{speed:,.1f} lines/s"]
         if self.total and speed:
-            parts.append(f"{clock((self.total - self.done) / speed)} left")
+            parts.append(f"{format_time((self.total - self.done) / speed)} left")
         return " · ".join(parts)
 
     def end(self) -> None:

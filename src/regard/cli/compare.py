@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.api import build_experiment
 from regard.cli import Command, app
-from regard.cli.train import ANY, build_experiment, read_config, settings, split_config
+from regard.cli.train import ANY, read_config, settings, split_config
 from regard.errors import ConfigError
 
 SAVED = 30.0
@@ -41,7 +42,7 @@ def compare(
         regard compare translate --vary model.attention=every --vary model.decoder=recurrent,transformer \\
             --with "model.decoder=transformer: model.encoder=transformer" --seeds 3 --jobs 4 --out cmp/
     """
-    path, options = split_config(config, context.args)
+    _, path, options = split_config(task, config, context.args)
     if not vary:
         raise ConfigError("compare needs --vary SETTING=VALUE,VALUE")
     if out is None:

@@ -15,7 +15,7 @@ from regard.compare.spread import format_number
 from regard.compare.table import label, tabulate
 from regard.compare.workers import Job, run_jobs
 from regard.errors import RefusedError, UnwritableError
-from regard.training.progress import clock
+from regard.training.progress import format_time
 
 
 class Sweep:
@@ -94,7 +94,7 @@ class Sweep:
         figures = [
             f"{label(each, columns)} {format_number(value)}" for each in first if (value := each.of(outcome)) is not None
         ]
-        return ", ".join([*figures, f"{clock(outcome.figures['seconds'])} of training"])
+        return ", ".join([*figures, f"{format_time(outcome.figures['seconds'])} of training"])
 
     def comparison(self) -> Comparison:
         """The comparison so far."""

@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from textwrap import dedent
@@ -21,6 +21,8 @@ def describe_settings(kind: type) -> Iterator[Setting]:
     """Describe every setting of a config, in the order of `everything`."""
     meanings = read_meanings(kind)
     for field in fields(kind):
+        if field.name == "parameters":  # of stages, which are settings of their own
+            continue
         inner = next((part for part in (field.type, *get_args(field.type)) if is_dataclass(part)), None)
         if inner is None:
             whole = inspect.getdoc(kind) or "" if field.name == "name" else ""  # a part with a name is what it names
@@ -34,6 +36,20 @@ def list_choices(kind: Any) -> tuple[str, ...]:
     """List the values of a setting that is one of a few words."""
     literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
     return tuple(str(value) for part in literals for value in get_args(part))
+
+
+WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+"""Types of settings in words."""
+
+
+def describe_values(kind: Any, path: Sequence[str]) -> str:
+    """The values that the setting at a path takes, in words: a number, true or false, relu or gelu."""
+    for name in path:
+        kind = next((part for part in (kind, *get_args(kind)) if is_dataclass(part)), None)
+        kind = {field.name: field.type for field in fields(kind)}.get(name) if kind else None
+    if values := list_choices(kind):
+        return " or ".join(filter(None, [", ".join(values[:-1]), values[-1]]))
+    return next((WORDS[part] for part in (kind, *get_args(kind)) if part in WORDS), "a table of settings")
 
 
 def read_meanings(kind: type) -> dict[str, str]:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from regard.config.section import Section
 from regard.config.settings import AttentionPart, Dropout, EncoderDecoder
 
 
 @dataclass(frozen=True)
-class ImageData:
+class ImageData(Section):
     """Tables of pictures, the size at which they are read, and batches."""
 
     train: str | None = None
@@ -18,6 +19,8 @@ class ImageData:
     """Table to evaluate the trained model on (`regard evaluate`, `regard compare`)."""
     image: str = "1"
     """The column with the path of the picture, which counts from the table's folder: its name, or its number from 1."""
+    header: bool | None = None
+    """True if the first line of a TSV table is a header, false if it is data; None: a header where a column is named."""
     height: int = 256
     """Maximum height in pixels: a picture that is higher or wider is scaled down as a whole; none is scaled up."""
     width: int = 256
@@ -74,7 +77,7 @@ class ImageTextData(ImageData):
 
 
 @dataclass(frozen=True)
-class ImageEncoder:
+class ImageEncoder(Section):
     """An encoder of pictures (backbone), whose output is a feature map."""
 
     encoder: Literal["resnet", "densenet", "vit"] = "resnet"
@@ -94,7 +97,7 @@ class ImageEncoder:
 
 
 @dataclass(frozen=True)
-class VitPart:
+class VitPart(Section):
     """Settings of the ViT encoder alone; None: as in the decoder."""
 
     hidden_size: int | None = None

@@ -4,7 +4,9 @@ The sentence below a field is what `regard show TASK` says of that setting (`doc
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from regard.config.section import Section
 
 BOUNDS = {
     **dict.fromkeys(
@@ -25,7 +27,7 @@ MAX_INTEGER = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Data:
+class Data(Section):
     """Tables of records, and how their texts become tokens."""
 
     columns: ClassVar[tuple[str, str]] = ("source", "target")
@@ -41,6 +43,8 @@ class Data:
     """The column of the source: its name, or its number from 1."""
     target: str = "2"
     """The column of the target: its name, or its number from 1."""
+    header: bool | None = None
+    """True if the first line of a TSV table is a header, false if it is data; None: a header where a column is named."""
     tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
     """Tokenizer of the source; pretrained: that of a model which `regard import` has converted."""
     target_tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram"] | None = None
@@ -82,18 +86,21 @@ class Data:
 
 
 @dataclass(frozen=True)
-class AttentionPart:
-    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none."""
+class AttentionPart(Section):
+    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none. Parameters of
+    its stages are settings too, such as model.attention.alpha of entmax; `regard show entmax` lists them."""
 
     name: str = "additive"
     heads: int = 4
     """Heads of a multi-head attention."""
     size: int | None = None
     """Project queries, keys and values to this size first; None: only where the mechanism needs it."""
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Parameters of its stages by name, or below the name of their stage where two have one of that name."""
 
 
 @dataclass(frozen=True)
-class OutputPart:
+class OutputPart(Section):
     """The output layer of the decoder, by one name: projection, attention, mixture."""
 
     name: str = "projection"
@@ -106,7 +113,7 @@ class OutputPart:
 
 
 @dataclass(frozen=True)
-class EncoderDecoder:
+class EncoderDecoder(Section):
     """An encoder of any modality, and a decoder that writes tokens. What is None follows from the rest."""
 
     encoder: str = "recurrent"
@@ -180,7 +187,7 @@ class Model(EncoderDecoder):
 
 
 @dataclass(frozen=True)
-class Dropout:
+class Dropout(Section):
     """Dropout rates while training."""
 
     embedding: float = 0.1
@@ -194,7 +201,7 @@ class Dropout:
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(Section):
     """Optimisation, losses, evaluation and checkpoints of one training run."""
 
     max_steps: int = 2000
@@ -303,7 +310,7 @@ class Train:
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(Section):
     """Decoding: how an output is searched for."""
 
     beam: int = 1

@@ -28,29 +28,29 @@ def is_cross_attention(name: str) -> bool:
     return name.rpartition(".")[2] != "self"
 
 
-def cross(seen: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
-    """Name of the requested attention, or of the first cross-attention; in an ensemble, the mean of its members'."""
+def select_attention(weights: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
+    """Select the requested attention by its name, or the first cross-attention; in an ensemble, the mean of its members."""
     if name is None:
-        over = list(filter(is_cross_attention, seen))
+        over = list(filter(is_cross_attention, weights))
         name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
-    if name not in seen:
-        raise ValueError(f"no attention of this decoder is called {name!r}; there are {', '.join(seen) or 'none'}")
+    if name not in weights:
+        raise ValueError(f"no attention of this decoder is called {name!r}; there are {', '.join(weights) or 'none'}")
     return name
 
 
 def find_key_mask(memory: Tree, name: str, keys: int) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of the keys of a cross-attention; None: all are kept."""
-    found = find_memory(memory, name, keys)
-    return None if found is None else found.keep
+    source = find_memory(memory, name, keys)
+    return None if source is None else source.keep
 
 
 def find_memory(memory: Tree, name: str, keys: int) -> Memory | None:
     """Memory that a cross-attention reads: the one of its name where the tree has it, else the first with as many keys."""
     for named in leaves(memory, dict):
-        if isinstance(found := named.get(name), Memory):
-            return found
+        if isinstance(source := named.get(name), Memory):
+            return source
     return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
 
 
@@ -108,11 +108,11 @@ def _trim_weights(name: str, rows: list[Tensor], memory: Tree, sentence: int) ->
 def _trim_keys(name: str, weights: Tensor, memory: Tree, sentence: int) -> Tensor:
     """Weights on the CPU, without the padding of a source."""
     weights = weights.cpu()
-    looked = find_memory(memory, name, weights.shape[-1]) if is_cross_attention(name) else None
-    if looked is None or looked.keep is None:
+    source = find_memory(memory, name, weights.shape[-1]) if is_cross_attention(name) else None
+    if source is None or source.keep is None:
         return weights
-    keep = looked.keep[sentence].cpu()
-    return weights[..., : _extent(keep)] if looked.grid is None else weights[..., keep]  # a map is padded on two sides
+    keep = source.keep[sentence].cpu()
+    return weights[..., : _extent(keep)] if source.grid is None else weights[..., keep]  # a map is padded on two sides
 
 
 def _extent(keep: Bool[Tensor, " keys"]) -> int:

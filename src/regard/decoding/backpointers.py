@@ -37,32 +37,32 @@ class History:
 
     def __init__(self, memory: Tree):
         self.memory = memory  # of all sentences, finished ones included
-        self.moments: list[SearchStep] = []
-        self.looked: list[Mapping[str, Float[Tensor, "rows heads keys"]]] = []
+        self.steps: list[SearchStep] = []
+        self.weights: list[Mapping[str, Float[Tensor, "rows heads keys"]]] = []
 
     def __len__(self) -> int:
-        return len(self.moments)
+        return len(self.steps)
 
-    def add(self, moment: SearchStep, seen: Mapping[str, Float[Tensor, "_ _ _"]] | None) -> None:
+    def add(self, step: SearchStep, weights: Mapping[str, Float[Tensor, "_ _ _"]] | None) -> None:
         """Append a step."""
-        self.moments.append(moment)
-        if seen is not None:
-            self.looked.append(seen)
+        self.steps.append(step)
+        if weights is not None:
+            self.weights.append(weights)
 
-    def found(self, ending: Ending, weights: bool) -> Hypothesis:
+    def backtrace(self, ending: Ending, weights: bool) -> Hypothesis:
         """Backtrace a hypothesis from its ending."""
         path = [ending.row]
-        for moment in reversed(self.moments[1 : ending.step + 1]):
-            path.append(moment.parents[path[-1]])
+        for step in reversed(self.steps[1 : ending.step + 1]):
+            path.append(step.parents[path[-1]])
         path.reverse()
-        given = list(zip(self.moments, path, strict=False))[1:]  # the first step was fed BOS
+        fed = list(zip(self.steps, path, strict=False))[1:]  # the first step was fed BOS
         return Hypothesis(
-            tokens=[moment.tokens[row] for moment, row in given] + [ending.token],
+            tokens=[step.tokens[row] for step, row in fed] + [ending.token],
             score=ending.score,
             normalised=ending.normalised,
-            logprobs=[moment.logprobs[row] for moment, row in given] + [ending.logprob],
+            logprobs=[step.logprobs[row] for step, row in fed] + [ending.logprob],
             finished=ending.finished,
-            weights=collect_path_weights(self.looked, path, self.memory, ending.sentence) if weights else None,
+            weights=collect_path_weights(self.weights, path, self.memory, ending.sentence) if weights else None,
         )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.data.special_tokens import BOS
 from regard.decoding import diverse
-from regard.decoding.attention_weights import collect_weights_by_row, cross, find_key_mask
+from regard.decoding.attention_weights import collect_weights_by_row, find_key_mask, select_attention
 from regard.decoding.backpointers import Ending, History, SearchStep, make_empty_hypothesis
 from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.constraints import beam_allocation
@@ -70,14 +70,15 @@ def beam(
     """
     rules = BeamOptions(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early, groups, diversity)
     search = BeamSearch(decoder, memory, resolve_limits(length, memory), rules, tree, guard)
-    front = search.begin(memory)
-    while front is not None:
-        front = search.advance(front)
+    active = search.begin(memory)
+    while active is not None:
+        active = search.advance(active)
     answers = [search.answers(sentence) for sentence in range(len(search.most))]
     if tree is not None and answers[0]:
         tree.choose(answers[0][0])
     return [
-        [search.history.found(ending, weights) for ending in each] or [make_empty_hypothesis(weights)] for each in answers
+        [search.history.backtrace(ending, weights) for ending in each] or [make_empty_hypothesis(weights)]
+        for each in answers
     ]
 
 
@@ -149,61 +150,63 @@ class BeamSearch:
         if len(sentences) < len(self.most):
             memory = select(memory, torch.tensor(sentences, device=find_device(memory)))
         rows = len(sentences)
-        moment = SearchStep([BOS] * rows, [0.0] * rows, list(range(rows)))
-        watched = None if self.guard is None else self.guard.start(sentences)
-        state = self.decoder.start(memory), None, watched
-        return ActiveBeam(sentences, torch.zeros(rows, 1, dtype=torch.float64), moment, memory, state)
+        fed = SearchStep([BOS] * rows, [0.0] * rows, list(range(rows)))
+        constraints = None if self.guard is None else self.guard.start(sentences)
+        state = self.decoder.start(memory), None, constraints
+        return ActiveBeam(sentences, torch.zeros(rows, 1, dtype=torch.float64), fed, memory, state)
 
-    def advance(self, front: ActiveBeam) -> ActiveBeam | None:
+    def advance(self, active: ActiveBeam) -> ActiveBeam | None:
         """Advance all sentences by one step; None when every one is done."""
-        tokens = torch.tensor(front.moment.tokens, device=find_device(front.memory))
-        state, coverage, watched = front.state
-        looks = self.rules.weights or self.rules.coverage_penalty > 0
-        step = self.decoder.step(tokens, front.memory, state, weights=looks)
-        seen = collect_weights_by_row(step.attended) if looks else {}
-        self.history.add(front.moment, seen if self.rules.weights else None)
-        coverage, covered = self.cover(front, seen, coverage)
+        tokens = torch.tensor(active.input.tokens, device=find_device(active.memory))
+        state, coverage, constraints = active.state
+        needs_weights = self.rules.weights or self.rules.coverage_penalty > 0
+        step = self.decoder.step(tokens, active.memory, state, weights=needs_weights)
+        weights = collect_weights_by_row(step.attended) if needs_weights else {}
+        self.history.add(active.input, weights if self.rules.weights else None)
+        coverage, covered = self.cover(active, weights, coverage)
         logs = mask_special_tokens(compute_logprobs(step.output), self.rules.unknown)
         if self.guard is not None:
-            watched = self.guard.after(watched, tokens)
-            logs = self.guard.forbid(watched, logs)
-        ways = self.ways(front, logs, watched)
-        self.end(front, ways.ahead, covered, ways.ended, ways.groups, finished=True)
-        cut = torch.tensor([[self.most[each] == len(self.history)] for each in front.sentences])
+            constraints = self.guard.after(constraints, tokens)
+            logs = self.guard.forbid(constraints, logs)
+        extensions = self.extend(active, logs, constraints)
+        self.end(active, extensions.ahead, covered, extensions.ended, extensions.groups, finished=True)
+        cut = torch.tensor([[self.most[each] == len(self.history)] for each in active.sentences])
         if cut.any():
-            whole = cut & (ways.grown.scores > IMPOSSIBLE) & self.met(ways.grown, watched)
-            self.end(front, ways.grown, covered, whole, ways.grown_groups, finished=False)
-        ways, staying = self.staying(front, ways)
+            whole = cut & (extensions.grown.scores > IMPOSSIBLE) & self.met(extensions.grown, constraints)
+            self.end(active, extensions.grown, covered, whole, extensions.grown_groups, finished=False)
+        extensions, staying = self.drop_done(active, extensions)
         if self.tree is not None:
-            self.tree.add(ways.ahead, ways.grown, ways.ended, seen)
+            self.tree.add(extensions.ahead, extensions.grown, extensions.ended, weights)
         if not staying:
             return None
-        return front.move(ways.grown, staying, (step.state, coverage, watched), ways.grown_groups)
+        return active.move(extensions.grown, staying, (step.state, coverage, constraints), extensions.grown_groups)
 
-    def ways(self, front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], watched: ConstraintState | None) -> Extensions:
+    def extend(
+        self, active: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], constraints: ConstraintState | None
+    ) -> Extensions:
         """Candidates of a step, which of them have finished, and which go on."""
         if self.rules.groups > 1:
-            return diverse.extend_groups(front, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
-        if self.guard is not None and watched is not None and self.guard.includes:
-            return beam_allocation.extend_banks(front, logs, self.guard, watched, self.rules.beams)
-        return front.ways(logs, self.rules.beams)
+            return diverse.extend_groups(active, logs, self.rules.beams, self.rules.groups, self.rules.diversity)
+        if self.guard is not None and constraints is not None and self.guard.includes:
+            return beam_allocation.extend_banks(active, logs, self.guard, constraints, self.rules.beams)
+        return active.extend(logs, self.rules.beams)
 
-    def met(self, grown: Candidates, watched: ConstraintState | None) -> Bool[Tensor, "#sentences #grown"]:
+    def met(self, grown: Candidates, constraints: ConstraintState | None) -> Bool[Tensor, "#sentences #grown"]:
         """Mask of the candidates that satisfy the constraints of their sentence."""
         if self.guard is None:
             return torch.ones(1, 1, dtype=torch.bool)
         where = self.guard.firsts.device
         rows, tokens = grown.rows.flatten().to(where), grown.tokens.flatten().to(where)
-        return self.guard.met(self.guard.after(select(watched, rows), tokens)).cpu().view(grown.tokens.shape)
+        return self.guard.met(self.guard.after(select(constraints, rows), tokens)).cpu().view(grown.tokens.shape)
 
-    def staying(self, front: ActiveBeam, ways: Extensions) -> tuple[Extensions, list[int]]:
-        """Indices of the sentences that are not done; with groups, the extensions of those groups that are not done."""
+    def drop_done(self, active: ActiveBeam, extensions: Extensions) -> tuple[Extensions, list[int]]:
+        """Drop what is done: returns the remaining extensions, and the indices of the sentences that go on."""
         if self.rules.groups > 1:
             return diverse.drop_finished_groups(
-                ways, lambda place, group, score: self.done(front.sentences[place], score, group)
+                extensions, lambda place, group, score: self.done(active.sentences[place], score, group)
             )
-        heads = zip(front.sentences, ways.grown.scores[:, 0].tolist(), strict=True)
-        return ways, [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
+        heads = zip(active.sentences, extensions.grown.scores[:, 0].tolist(), strict=True)
+        return extensions, [row for row, (sentence, score) in enumerate(heads) if not self.done(sentence, score)]
 
     def answers(self, sentence: int) -> list[Ending]:
         """Best finished hypotheses of a sentence."""
@@ -211,25 +214,25 @@ class BeamSearch:
         if len(pools) == 1:
             return pools[0][: self.rules.best]
         return diverse.merge_groups(
-            pools, self.rules.best, lambda each: tuple(self.history.found(each, weights=False).tokens)
+            pools, self.rules.best, lambda each: tuple(self.history.backtrace(each, weights=False).tokens)
         )
 
     def cover(
-        self, front: ActiveBeam, seen: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
+        self, active: ActiveBeam, weights: dict[str, Float[Tensor, "_ _ _"]], coverage: Tensor | None
     ) -> tuple[Float[Tensor, "rows keys"] | None, list[float]]:
         """Accumulated attention of each key, and the coverage penalty of each row."""
         if not self.rules.coverage_penalty:
-            return None, [0.0] * len(front.moment.tokens)
-        name = cross(seen, self.rules.attention)
-        looked = seen[name].float().mean(1)
-        coverage = looked if coverage is None else coverage + looked
-        keep = find_key_mask(front.memory, name, coverage.shape[1])
-        keep = None if keep is None else keep.repeat_interleave(front.width, dim=0)
+            return None, [0.0] * len(active.input.tokens)
+        name = select_attention(weights, self.rules.attention)
+        received = weights[name].float().mean(1)
+        coverage = received if coverage is None else coverage + received
+        keep = find_key_mask(active.memory, name, coverage.shape[1])
+        keep = None if keep is None else keep.repeat_interleave(active.width, dim=0)
         return coverage, [self.rules.coverage_penalty * each for each in penalise_coverage(coverage, keep).tolist()]
 
     def end(
         self,
-        front: ActiveBeam,
+        active: ActiveBeam,
         ahead: Candidates,
         covered: list[float],
         which: Tensor,
@@ -242,7 +245,7 @@ class BeamSearch:
         of = [0] * len(places) if groups is None else groups[:, :width][which].tolist()
         scores, logprobs, tokens, rows = (each[:, :width][which].tolist() for each in ahead)
         for place, group, score, logprob, token, row in zip(places, of, scores, logprobs, tokens, rows, strict=True):
-            sentence = front.sentences[place]
+            sentence = active.sentences[place]
             normalised = penalise_length(score, length, self.rules.length_penalty) + covered[row]
             ending = Ending(sentence, length - 1, row, token, logprob, score, normalised, finished)
             insort(self.pools[sentence][group], ending, key=lambda each: (not each.finished, -each.normalised))

@@ -62,7 +62,7 @@ class ActiveBeam(NamedTuple):
 
     sentences: list[int]
     scores: Float[Tensor, "sentences width"]
-    moment: SearchStep
+    input: SearchStep
     memory: Tree
     state: State
     groups: Int[Tensor, "sentences width"] | None = None
@@ -72,12 +72,12 @@ class ActiveBeam(NamedTuple):
         """Number of rows per sentence."""
         return self.scores.shape[1]
 
-    def ways(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Extensions:
+    def extend(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Extensions:
         """Extensions in plain beam search: of the `beams` best candidates some finish; the `beams` best others go on."""
-        ahead = self.extend(logs, beams)
+        ahead = self.select_candidates(logs, beams)
         return Extensions(ahead, ahead.ending[:, :beams], ahead.growing(beams))
 
-    def extend(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Candidates:
+    def select_candidates(self, logs: Float[Tensor, "rows vocabulary"], beams: int) -> Candidates:
         """Best extensions: enough for `beams` hypotheses to go on if one of each row has finished.
 
         No row can contribute more than beams + 1 of them, so only those leave the device.

@@ -20,16 +20,16 @@ from regard.decoding.logprobs import IMPOSSIBLE
 
 
 def extend_groups(
-    front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float
+    active: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], beams: int, groups: int, diversity: float
 ) -> Extensions:
     """Extensions of a step: one group after the other, `beams` hypotheses in all."""
-    width, written = beams // groups, torch.zeros(len(front.sentences), logs.shape[1], device=logs.device)
+    width, written = beams // groups, torch.zeros(len(active.sentences), logs.shape[1], device=logs.device)
     steps = []
     for group in range(groups):
-        mine = front if front.groups is None else _mask_other_groups(front, group)
-        fined = logs - diversity * written.repeat_interleave(front.width, 0)
+        mine = active if active.groups is None else _mask_other_groups(active, group)
+        fined = logs - diversity * written.repeat_interleave(active.width, 0)
         fined[:, EOS] = logs[:, EOS]
-        ahead = _restore_scores(mine.extend(fined, width), mine, logs)
+        ahead = _restore_scores(mine.select_candidates(fined, width), mine, logs)
         grown = ahead.growing(width)
         steps.append((ahead, ahead.ending & (torch.arange(ahead.scores.shape[1]) < width), grown))
         alive = (grown.scores > IMPOSSIBLE).to(written)
@@ -39,13 +39,13 @@ def extend_groups(
     return Extensions(ahead, torch.cat(ended, 1), grown, _number_groups(aheads), _number_groups(growns))
 
 
-def drop_finished_groups(ways: Extensions, over: Callable[[int, int, float], bool]) -> tuple[Extensions, list[int]]:
+def drop_finished_groups(extensions: Extensions, over: Callable[[int, int, float], bool]) -> tuple[Extensions, list[int]]:
     """Extensions of the groups that are not done, dead ones last, and the sentences that have such a group.
 
     `over(place, group, score)` is True if a group is done whose best active hypothesis has this score.
     """
-    assert ways.grown_groups is not None, "a search by groups"
-    grown, numbers = ways.grown, ways.grown_groups
+    assert extensions.grown_groups is not None, "a search by groups"
+    grown, numbers = extensions.grown, extensions.grown_groups
     scores = grown.scores.clone()
     for place in range(len(scores)):
         for group in range(int(numbers.max()) + 1):
@@ -55,7 +55,7 @@ def drop_finished_groups(ways: Extensions, over: Callable[[int, int, float], boo
     order = (scores == IMPOSSIBLE).int().argsort(dim=1, stable=True)
     ordered = Candidates(*(each.gather(1, order) for each in grown._replace(scores=scores)))
     staying = (scores > IMPOSSIBLE).any(1).nonzero()[:, 0].tolist()
-    return ways._replace(grown=ordered, grown_groups=numbers.gather(1, order)), staying
+    return extensions._replace(grown=ordered, grown_groups=numbers.gather(1, order)), staying
 
 
 def merge_groups(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
@@ -73,16 +73,16 @@ def _rank(ending: Ending) -> tuple[bool, float]:
     return not ending.finished, -ending.normalised
 
 
-def _mask_other_groups(front: ActiveBeam, group: int) -> ActiveBeam:
+def _mask_other_groups(active: ActiveBeam, group: int) -> ActiveBeam:
     """Mask the rows of other groups."""
-    assert front.groups is not None, "a search by groups"
-    return front._replace(scores=front.scores.masked_fill(front.groups != group, IMPOSSIBLE))
+    assert active.groups is not None, "a search by groups"
+    return active._replace(scores=active.scores.masked_fill(active.groups != group, IMPOSSIBLE))
 
 
-def _restore_scores(fined: Candidates, front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
+def _restore_scores(fined: Candidates, active: ActiveBeam, logs: Float[Tensor, "rows vocabulary"]) -> Candidates:
     """Restore the model's own scores of candidates, in the same order."""
     logprobs = logs[fined.rows.to(logs.device), fined.tokens.to(logs.device)].cpu()
-    scores = front.scores.reshape(-1)[fined.rows] + logprobs.double()
+    scores = active.scores.reshape(-1)[fined.rows] + logprobs.double()
     return fined._replace(scores=scores.masked_fill(fined.scores == IMPOSSIBLE, IMPOSSIBLE), logprobs=logprobs)
 
 

@@ -16,15 +16,15 @@ Utility = Callable[[Sequence[int], Sequence[int]], float]
 """Utility of an output given a reference, both as tokens."""
 
 
-def rank_by_utility(found: Sequence[Hypothesis], utility: Utility, *, drawn: bool) -> list[Hypothesis]:
+def rank_by_utility(hypotheses: Sequence[Hypothesis], utility: Utility, *, sampled: bool) -> list[Hypothesis]:
     """Rank the distinct hypotheses by expected utility, highest first; `normalised` is that utility.
 
     Hypotheses cut off by the length limit come behind finished ones; of equals, the likelier one is first.
     """
-    shares = [1 / len(found)] * len(found) if drawn else normalise_scores([each.score for each in found])
-    distinct = {tuple(each.tokens): each for each in sorted(found, key=lambda each: each.score)}
+    shares = [1 / len(hypotheses)] * len(hypotheses) if sampled else normalise_scores([each.score for each in hypotheses])
+    distinct = {tuple(each.tokens): each for each in sorted(hypotheses, key=lambda each: each.score)}
     weights = dict.fromkeys(distinct, 0.0)
-    for each, share in zip(found, shares, strict=True):
+    for each, share in zip(hypotheses, shares, strict=True):
         weights[tuple(each.tokens)] += share
     valued = [
         each._replace(normalised=sum(share * utility(each.tokens, other) for other, share in weights.items()))

@@ -24,7 +24,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.max_length import find_device, find_tensor
 from regard.decoding.mbr import Utility, rank_by_utility
 from regard.decoding.sample import sample
-from regard.decoding.search_tree import SearchTree as Branches
+from regard.decoding.search_tree import SearchTree
 from regard.errors import ConfigError
 from regard.models.types import Decoder
 from regard.tree import Tree, select
@@ -59,7 +59,7 @@ class Searcher:
         *,
         best: int = 1,
         weights: bool = False,
-        tree: Branches | None = None,
+        tree: SearchTree | None = None,
         guard: Guard | None = None,
     ) -> list[list[Hypothesis]]:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
@@ -68,18 +68,18 @@ class Searcher:
         search = self.fast(decoder, memory, tree is None and guard is None and (after or not weights), after)
         self._report(decoder, memory, search, weights, tree, guard)
         if settings.mbr != "none" and settings.mbr_from == "sample":
-            found = self._draw(decoder, memory, lengths, weights, guard)
+            hypotheses = self._sample(decoder, memory, lengths, weights, guard)
         elif search is not None:
             several = settings.mbr_candidates if settings.mbr != "none" else best
             beams = self.beams(several, phrases=False)
             few = 1 if several == 1 else beams
-            found = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
+            hypotheses = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
         elif settings.mbr == "none" and best == 1 and settings.beam == 1 and not phrases:
             return [[each] for each in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
         else:
             several = settings.mbr_candidates if settings.mbr != "none" else best
             beams = self.beams(several, phrases)
-            found = beam(
+            hypotheses = beam(
                 decoder,
                 memory,
                 beams=beams,
@@ -94,14 +94,15 @@ class Searcher:
                 guard=guard,
             )
         if self.utility is not None and settings.mbr != "none":
-            drawn, most = settings.mbr_from == "sample", settings.mbr_candidates
-            found = [
-                rank_by_utility(few if drawn else self._distinct(few)[:most], self.utility, drawn=drawn) for few in found
+            sampled, most = settings.mbr_from == "sample", settings.mbr_candidates
+            hypotheses = [
+                rank_by_utility(few if sampled else self._distinct(few)[:most], self.utility, sampled=sampled)
+                for few in hypotheses
             ]
             if tree is not None:
-                tree.follow(found[0][0].tokens)
-        found = [self._distinct(few)[:best] for few in found]
-        return _attend(decoder, memory, found) if weights and search is not None else found
+                tree.follow(hypotheses[0][0].tokens)
+        hypotheses = [self._distinct(few)[:best] for few in hypotheses]
+        return _attend(decoder, memory, hypotheses) if weights and search is not None else hypotheses
 
     def attends_after(self, memory: Tree) -> bool:
         """Return True if weights come from a second pass with teacher forcing, and the search keeps its engine.
@@ -123,23 +124,23 @@ class Searcher:
         """
         settings = self.settings
         if (
-            self.plain(plain)
-            and (found := select_gpu_search(decoder, memory, settings.precision, self.compiled)) is not None
+            self.is_plain(plain)
+            and (search := select_gpu_search(decoder, memory, settings.precision, self.compiled)) is not None
         ):
-            return found
+            return search
         engine = self.engine(decoder, memory, plain)
         return None if engine is None or (weights and isinstance(engine, EagerEngine)) else partial(native, engine)
 
-    def plain(self, asked: bool) -> bool:
+    def is_plain(self, plain: bool) -> bool:
         """Return True if only the best hypotheses are wanted, without options that only the reference search has."""
         settings = self.settings
-        drawn = settings.mbr != "none" and settings.mbr_from == "sample"
-        return asked and settings.beam_groups == 1 and not settings.coverage_penalty and not drawn
+        sampled = settings.mbr != "none" and settings.mbr_from == "sample"
+        return plain and settings.beam_groups == 1 and not settings.coverage_penalty and not sampled
 
     def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
         """Select the CPU engine for a plain search; None: the reference search, which has all options."""
         settings = self.settings
-        if self.plain(plain):
+        if self.is_plain(plain):
             return select_engine(decoder, memory, settings.precision, self.compiled)
         if settings.precision != "float32":
             raise ConfigError(
@@ -164,7 +165,7 @@ class Searcher:
         memory: Tree,
         search: Callable[..., Any] | None,
         weights: bool,
-        tree: Branches | None,
+        tree: SearchTree | None,
         guard: Guard | None,
     ) -> None:
         """Log the engine of a search, and the reason why there is no faster one."""
@@ -180,7 +181,9 @@ class Searcher:
         note = "; the attention comes from a second pass over the answers" if weights else ""
         LOGGER.info("engine: %s on %s%s", kind, device, note)
 
-    def _find_reason(self, decoder: Decoder, memory: Tree, weights: bool, tree: Branches | None, guard: Guard | None) -> str:
+    def _find_reason(
+        self, decoder: Decoder, memory: Tree, weights: bool, tree: SearchTree | None, guard: Guard | None
+    ) -> str:
         """Reason why the reference search runs."""
         settings = self.settings
         reasons = {
@@ -195,30 +198,30 @@ class Searcher:
         given = next((reason for reason, applies in reasons.items() if applies), None)
         return given or find_gpu_reason(decoder) or find_engine_module(decoder, memory)[0] or "it is in training"
 
-    def _draw(
+    def _sample(
         self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
     ) -> list[list[Hypothesis]]:
         """Sample as many hypotheses of each answer as there are candidates."""
         generator = torch.Generator().manual_seed(self.seed)
         times = range(self.settings.mbr_candidates)
-        drawn = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
-        return [list(each) for each in zip(*drawn, strict=True)]
+        sampled = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
+        return [list(each) for each in zip(*sampled, strict=True)]
 
     def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
         """First hypothesis of each text."""
-        found: dict[str, Hypothesis] = {}
+        distinct: dict[str, Hypothesis] = {}
         for each in few:
-            found.setdefault(self.text(each.tokens), each)
-        return list(found.values())
+            distinct.setdefault(self.text(each.tokens), each)
+        return list(distinct.values())
 
 
-def _attend(decoder: Decoder, memory: Tree, found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+def _attend(decoder: Decoder, memory: Tree, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
     """The same hypotheses with their attention weights, computed by teacher forcing."""
-    places = [(row, rank) for row, few in enumerate(found) for rank, each in enumerate(few) if each.tokens]
-    filled = [[each._replace(weights={}) for each in few] for few in found]
+    places = [(row, rank) for row, few in enumerate(hypotheses) for rank, each in enumerate(few) if each.tokens]
+    filled = [[each._replace(weights={}) for each in few] for few in hypotheses]
     if places:
         rows = torch.tensor([row for row, _ in places], device=find_device(memory))
-        targets = [found[row][rank].tokens for row, rank in places]
+        targets = [hypotheses[row][rank].tokens for row, rank in places]
         weights = compute_target_weights(decoder, select(memory, rows), targets)
         for (row, rank), each in zip(places, weights, strict=True):
             filled[row][rank] = filled[row][rank]._replace(weights=each)

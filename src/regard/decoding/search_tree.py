@@ -15,7 +15,7 @@ from regard.decoding.logprobs import IMPOSSIBLE
 class Level(NamedTuple):
     """Hypotheses of one length: the active ones in the order of the next step, then the finished ones.
 
-    `parents` are indices in the level before; those of the first level are 0, the root. `looked` are the attention weights
+    `parents` are indices in the level before; those of the first level are 0, the root. `weights` are the attention weights
     of the step that predicted these tokens, one row for each parent.
     """
 
@@ -23,7 +23,7 @@ class Level(NamedTuple):
     tokens: list[int]
     scores: list[float]
     ended: list[bool]
-    looked: Mapping[str, Float[Tensor, "rows heads keys"]]
+    weights: Mapping[str, Float[Tensor, "rows heads keys"]]
 
 
 class SearchTree:
@@ -39,7 +39,7 @@ class SearchTree:
         ahead: Candidates,
         grown: Candidates,
         ending: Bool[Tensor, "sentences candidates"],
-        seen: Mapping[str, Float[Tensor, "rows heads keys"]],
+        weights: Mapping[str, Float[Tensor, "rows heads keys"]],
     ) -> None:
         """Append a step of a search: all candidates, those that go on, and which of all have finished."""
         alive = (grown.scores > IMPOSSIBLE)[0]
@@ -49,7 +49,7 @@ class SearchTree:
             for name in ("rows", "tokens", "scores")
         )
         over = [False] * int(alive.sum()) + [True] * len(ended)
-        self.levels.append(Level(rows, tokens, scores, over, dict(seen)))
+        self.levels.append(Level(rows, tokens, scores, over, dict(weights)))
 
     def choose(self, ending: Ending) -> None:
         """Mark the ending of the answer."""

@@ -67,7 +67,7 @@ def decode_stepwise(
         endings |= _collect_endings(moment, sentences, scores, len(history), most)
         staying = [row for row, sentence in enumerate(sentences) if sentence not in endings]
     return [
-        history.found(endings[each], weights) if each in endings else make_empty_hypothesis(weights)
+        history.backtrace(endings[each], weights) if each in endings else make_empty_hypothesis(weights)
         for each in range(len(most))
     ]
 

@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from regard.boundary import boundary
+from regard.config import plain
 from regard.errors import DamagedError, RefusedError
 from regard.inference.forward_predictor import Seeing
 from regard.inference.load import opened, read_directory
 from regard.inference.sequence_predictor import Trained
 from regard.tasks.kinds.types import TaskConfig, family
 from regard.training import checkpoint
+from regard.training.run_directory import CONFIG, flat
 from regard.training.snapshot import retry_on_publish
-from regard.training.state_dict import restore, weights
+from regard.training.state_dict import agree, named, restore, weights
 
 
 class Start(NamedTuple):
@@ -50,7 +53,9 @@ def start(config: TaskConfig, out: Path | None = None) -> Start | None:
             f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
         )
     same_tokens(found, config.data, config.train.init_from)
-    return Start(found.codec.adapt(config.data), weights(found.model), f"train.init_from={config.train.init_from}")
+    codec, tensors = found.codec.adapt(config.data), weights(found.model)
+    check_model(found, config, codec, tensors)
+    return Start(codec, tensors, f"train.init_from={config.train.init_from}")
 
 
 def begun(out: Path) -> bool:
@@ -71,6 +76,29 @@ def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
         if old != new:
             raise RefusedError(
                 f"train.init_from={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken "
-                f"over, so that their numbers mean the same. Give its settings too: {Path(origin) / 'config.toml'} as "
-                "CONFIG.toml"
+                f"over, so that their numbers mean the same. {name_config(found.name, origin)}"
             )
+
+
+def check_model(found: Trained | Seeing, config: TaskConfig, codec: Any, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse a config whose model the weights do not fit, before data is read, and name the settings that differ."""
+    origin = str(config.train.init_from)
+    with torch.device("meta"):  # which takes neither time nor memory
+        model = family(config).build(config, codec)
+    try:
+        agree(named(model), tensors, f"train.init_from={origin}")
+    except RefusedError as error:
+        before, now = (flat(plain(each.model)) for each in (found.config, config))
+        pairs = {name: (before.get(name), now.get(name)) for name in sorted({*before, *now})}
+        changes = [f"model.{name} is {old} there and {new} here" for name, (old, new) in pairs.items() if old != new]
+        if not changes:
+            raise
+        raise RefusedError(
+            f"train.init_from={origin} is of another model: {', '.join(changes)}. {name_config(found.name, origin)}"
+        ) from error
+
+
+def name_config(task: str, origin: str) -> str:
+    """Advice to begin with the settings of the other run."""
+    file = Path(origin) / CONFIG
+    return f"Begin with its settings: regard train {task} {file} --train.init_from={origin} --out DIR"

@@ -1,4 +1,4 @@
-"""Open a trained model for the engine that is to run it."""
+"""Loading of a trained model for an engine: native, ONNX or CTranslate2."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -18,11 +18,11 @@ PRECISIONS: tuple[Literal["float32", "int8", "bf16"], ...] = ("float32", "int8",
 
 
 UNTRACED = {"ctranslate2": "a trace needs the weights of every attention, and the engine ctranslate2 gives those of one"}
-"""Why an engine gives no trace."""
+"""Engines without traces, with the reason."""
 
 
 def traceable(engine: str) -> None:
-    """Raise for an engine that gives no trace, before anything is asked of it."""
+    """Raise for an engine without traces, before anything is computed."""
     if engine in UNTRACED:
         raise ConfigError(f"{UNTRACED[engine]}: leave --engine or --trace out (--align shows that one)")
 
@@ -61,7 +61,7 @@ def opened(
 
 
 def compile_in(model: "Writer") -> None:
-    """Let a model search with compiled code, which lies in the user's cache folder and never beside the model."""
+    """Enable compiled search code, which is in the cache folder of the user, never beside the model."""
     if next(model.model.parameters()).device.type == "cpu":
         on_cpu(model)
     elif model.config.model.decoder != "transformer":
@@ -73,9 +73,9 @@ def compile_in(model: "Writer") -> None:
 
 
 def on_cpu(model: "Writer") -> None:
-    """Make the machine code ready that searches on a CPU, or refuse a model that it does not take.
+    """Compile the CPU search code, or raise for a model that it does not cover.
 
-    Where it cannot be made, a warning says why, and the usual engine answers.
+    Where it cannot be compiled, a warning has the reason, and the eager engine answers.
     """
     from regard.decoding.engines.cpp.select import find_reason, is_usable
 

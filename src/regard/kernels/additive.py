@@ -70,12 +70,12 @@ def compute_scores(
 
 def forward(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
     """Forward of the scores, a block at a time."""
-    found = query.new_empty(*query.shape[:3], key.shape[2])
+    all_scores = query.new_empty(*query.shape[:3], key.shape[2])
     for head in range(query.shape[1]):
-        falls = -2 * v[head]
+        minus_two_v = -2 * v[head]
         for (rows, queries, keys), r in RationalBlocks(query[:, head], key[:, head]).tiles():
-            found[rows, head, queries, keys] = r @ falls
-    return found.add_(v.sum(-1)[:, None, None])
+            all_scores[rows, head, queries, keys] = r @ minus_two_v
+    return all_scores.add_(v.sum(-1)[:, None, None])
 
 
 def backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,10 +83,10 @@ def backward(gradient: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[T
     d_query, d_key, d_v = torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v, dtype=torch.float64)
     for head in range(query.shape[1]):
         for (rows, queries, keys), r in RationalBlocks(query[:, head], key[:, head]).tiles():
-            flowing = gradient[rows, head, queries, keys]
-            falling = (flowing[..., None, :] @ r).sum((0, 1, 2), dtype=torch.float64)
-            d_v[head] += flowing.sum(dtype=torch.float64) - 2 * falling
-            r.addcmul_(r, r, value=-1).mul_(flowing[..., None])  # r (1 - r), times dScores
+            ds = gradient[rows, head, queries, keys]
+            ds_r = (ds[..., None, :] @ r).sum((0, 1, 2), dtype=torch.float64)
+            d_v[head] += ds.sum(dtype=torch.float64) - 2 * ds_r
+            r.addcmul_(r, r, value=-1).mul_(ds[..., None])  # r (1 - r), times dScores
             d_query[rows, head, queries] += r.sum(2)
             d_key[rows, head, keys] += r.sum(1)
     return d_query.mul_(4 * v[:, None]), d_key.mul_(4 * v[:, None]), d_v.to(v.dtype)

@@ -108,7 +108,7 @@ def run(request: Request) -> Attended:
         return run_reference(tiled)
     query = request.score.project(request.query)
     context, shares = find_output_dtypes(request, query)
-    found, weights = attention(
+    output, weights = attention(
         query,
         request.keys,
         request.values,
@@ -118,7 +118,7 @@ def run(request: Request) -> Attended:
         context,
         shares if request.weights else None,
     )
-    return Attended(found, weights, statistics=sweep(tiled))
+    return Attended(output, weights, statistics=sweep(tiled))
 
 
 @dataclass(frozen=True)

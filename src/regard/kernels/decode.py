@@ -70,12 +70,12 @@ def run(request: Request) -> Attended:
     if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
         keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
     plan = flash.build_plan(request, query, scale)._replace(tiles=select_tiles(request))
-    found = launch.run_step(query, keys, values, plan, request.weights or bool(request.statistics))
-    if found.weights is None:
-        return Attended(found.context)
+    output = launch.run_step(query, keys, values, plan, request.weights or bool(request.statistics))
+    if output.weights is None:
+        return Attended(output.context)
     allowed = request.allowed if "uniform" in request.statistics else None
-    statistics = measure(found.weights, allowed, request.statistics)
-    return Attended(found.context, found.weights.to(values.dtype) if request.weights else None, statistics)
+    statistics = measure(output.weights, allowed, request.statistics)
+    return Attended(output.context, output.weights.to(values.dtype) if request.weights else None, statistics)
 
 
 def select_tiles(request: Request) -> list[int]:

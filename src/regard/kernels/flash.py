@@ -101,8 +101,8 @@ def needs_gradient(request: Request) -> bool:
 
 def _covers_room(request: Request) -> str | None:
     """The reason if even the smallest tiles of forward or backward exceed shared memory, as wide heads on an old GPU."""
-    back = "of_bias" if isinstance(request.score, T5) else "of_memory"
-    program = back if torch.is_grad_enabled() else "forward"
+    backward_program = "write_dbias" if isinstance(request.score, T5) else "write_dkv"
+    program = backward_program if torch.is_grad_enabled() else "forward"
     least, most = (
         estimate_smallest_memory(program, request.keys.shape[3], request.values.shape[3]),
         capability.find_shared_memory(request.query.device),
@@ -130,8 +130,8 @@ def worthwhile(request: Request) -> bool:
 
 def run(request: Request) -> Attended:
     """Context and statistics."""
-    found = run_forward(request)
-    return Attended(found.context, statistics=collect_statistics(request, found))
+    output = run_forward(request)
+    return Attended(output.context, statistics=collect_statistics(request, output))
 
 
 def run_forward(request: Request) -> ForwardOutput:
@@ -172,7 +172,7 @@ def build_plan(request: Request, query: Float[Tensor, "batch heads queries dim"]
         offset=0 if varies else request.offset,  # type: ignore[arg-type]
         window=min(windows) if windows else -1,
         causal=any(isinstance(part, Causal) for part in known),
-        bell=0,
+        gaussian=0,
         width=1.0,
         scale=scale,
         dropout=request.dropout,
@@ -199,17 +199,17 @@ def build_bias(request: Request) -> Float[Tensor, "rows bias_heads span"] | None
     if not isinstance(score, T5 | Alibi):
         return None
     device = request.query.device
-    far = build_positions(queries + keys - 1, 1 - queries - request.offset, device)
+    positions = build_positions(queries + keys - 1, 1 - queries - request.offset, device)
     if isinstance(score, T5):
-        return score.b[:, score.bucket(far)].transpose(0, 1).float().contiguous()
-    steep = torch.tensor(compute_slopes(request.query.shape[1]), device=device)
-    return -steep[:, None] * far.abs()[:, None]
+        return score.b[:, score.bucket(positions)].transpose(0, 1).float().contiguous()
+    slopes = torch.tensor(compute_slopes(request.query.shape[1]), device=device)
+    return -slopes[:, None] * positions.abs()[:, None]
 
 
 def merge_padding(known: list[Scope]) -> Bool[Tensor, "batch keys"] | None:
     """The intersection of all padding masks, contiguous within a row."""
-    kept = [part.keep for part in known if isinstance(part, Padding)]
-    return kept[0].contiguous() if len(kept) == 1 else torch.stack(kept).all(0) if kept else None
+    masks = [part.keep for part in known if isinstance(part, Padding)]
+    return masks[0].contiguous() if len(masks) == 1 else torch.stack(masks).all(0) if masks else None
 
 
 def build_mask(request: Request, known: list[Scope]) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
@@ -244,17 +244,17 @@ def find_largest_top(request: Request) -> int:
     return max([0, *(int(name[4:]) for name in request.statistics if name.startswith("top_"))])
 
 
-def collect_statistics(request: Request, found: ForwardOutput) -> dict[str, Tensor]:
+def collect_statistics(request: Request, output: ForwardOutput) -> dict[str, Tensor]:
     """The requested statistics by name."""
     if not request.statistics:
         return {}
-    measured = dict(zip(("entropy", "max", "mean_position", "spread"), found.measured, strict=False))
-    measured |= {"argmax": found.argmax, "received": found.received, "uniform": found.uniform}
-    named: dict[str, Tensor] = {}
+    measured = dict(zip(("entropy", "max", "mean_position", "spread"), output.measured, strict=False))
+    measured |= {"argmax": output.argmax, "received": output.received, "uniform": output.uniform}
+    values: dict[str, Tensor] = {}
     for name in request.statistics:
         if name.startswith("top_"):
-            named[name] = found.best[..., : int(name[4:])]
-            named[f"{name}_keys"] = found.best_keys[..., : int(name[4:])]
+            values[name] = output.best[..., : int(name[4:])]
+            values[f"{name}_keys"] = output.best_keys[..., : int(name[4:])]
         else:
-            named[name] = measured[name]
-    return named
+            values[name] = measured[name]
+    return values

@@ -46,12 +46,12 @@ def covers(request: Request) -> str | None:
     if min(sizes) < MIN_SIZE:
         return f"needs heads of at least {MIN_SIZE}, got {min(sizes)}"
     try:
-        asked = build_cache_key(request)
+        key = build_cache_key(request)
     except TypeError as error:
         return str(error)
-    if blocks.is_capturing() and asked not in compiled.PROGRAMS:
+    if blocks.is_capturing() and key not in compiled.PROGRAMS:
         return "is compiled first, which cannot be part of a CUDA graph"
-    return compiled.find_refusal(asked)
+    return compiled.find_refusal(key)
 
 
 def _covers_stages(request: Request) -> str | None:
@@ -102,25 +102,25 @@ def run(request: Request) -> Attended:
     """Context by FlexAttention or, where it cannot be compiled, by the next kernel."""
     from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException  # slow to import
 
-    asked = build_cache_key(request)
+    key = build_cache_key(request)
     try:
-        return Attended(_run_compiled(request, asked))
+        return Attended(_run_compiled(request, key))
     except (TorchDynamoException, FailOnRecompileLimitHit, compiled.UnfusedError) as error:
         first = str(error.__cause__ or error).strip().partition("\n")[0]
-        compiled.REFUSED[asked] = f"could not be compiled for this scope: {first}"
+        compiled.REFUSED[key] = f"could not be compiled for this scope: {first}"
     kernel = dispatch.select_kernel(request, "fused")  # flash covers all that is covered here
     assert kernel is not None
     name = next((name for name, each in dispatch.KERNELS.items() if each is kernel), "another kernel")
-    warnings.warn(f"flex {compiled.REFUSED[asked]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"flex {compiled.REFUSED[key]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
     return kernel.run(request)
 
 
-def _run_compiled(request: Request, asked: Hashable) -> torch.Tensor:
+def _run_compiled(request: Request, key: Hashable) -> torch.Tensor:
     query, scale = sdpa.project_query(request)
     keys, values = request.keys, request.values
     if keys.shape[1] != values.shape[1]:  # FlexAttention takes one group size
         keys, values = (repeat_heads(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
     grouped = keys.shape[1] != query.shape[1]
-    return compiled.compile_program(asked)(
+    return compiled.compile_program(key)(
         query.to(keys.dtype), keys, values, blocks.find_block_mask(request).mask, scale, grouped
     )

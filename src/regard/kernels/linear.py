@@ -83,12 +83,12 @@ def compute_context(request: Request) -> Float[Tensor, "batch heads queries valu
     if _is_causal(request) and request.query.shape[2] > 1:
         assert isinstance(request.offset, int)
         everybody = batch, heads, -1, -1
-        summed = causal_sums_operator if torch.compiler.is_compiling() else compute_causal_sums
-        found = summed(query, keys.expand(everybody), values.expand(everybody), request.offset)
+        sum_causally = causal_sums_operator if torch.compiler.is_compiling() else compute_causal_sums
+        sums = sum_causally(query, keys.expand(everybody), values.expand(everybody), request.offset)
     else:
-        found = query @ (keys.mT @ values)
-    total = found[..., -1:]
-    return (found[..., :-1] / torch.where(total > 0, total, 1.0)).to(request.values.dtype)
+        sums = query @ (keys.mT @ values)
+    total = sums[..., -1:]
+    return (sums[..., :-1] / torch.where(total > 0, total, 1.0)).to(request.values.dtype)
 
 
 def compute_causal_sums(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
@@ -103,8 +103,8 @@ def compute_causal_sums(query: Tensor, keys: Tensor, values: Tensor, offset: int
     earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # visible to every query
     q, k, v = (_chunks(each, queries) for each in (query, keys[:, :, offset:], values[:, :, offset:]))
     before = torch.cat((earlier[:, :, None], k.mT @ v), dim=2).cumsum(2)[:, :, :-1]
-    found = (q @ before).add_((q @ k.mT).tril_() @ v)
-    return found.flatten(2, 3)[:, :, :queries].contiguous()
+    sums = (q @ before).add_((q @ k.mT).tril_() @ v)
+    return sums.flatten(2, 3)[:, :, :queries].contiguous()
 
 
 # A custom operator, opaque to torch.compile, so that no length is specialised.
@@ -148,11 +148,11 @@ def _merge_padding(request: Request) -> Bool[Tensor, "batch keys"] | None:
     """Mask of the keys independent of the query: all padding masks, and the causal mask of a single query."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, count := request.keys.shape[2])
-    kept = [part.keep for part in iterate_parts(request.scope) if isinstance(part, Padding)]
+    masks = [part.keep for part in iterate_parts(request.scope) if isinstance(part, Padding)]
     if _is_causal(request) and queries == 1:
         device = request.keys.device
-        kept.append((build_positions(count, 0, device) <= build_positions(1, request.offset, device)).expand(batch, -1))
-    return torch.stack(kept).all(0) if kept else None
+        masks.append((build_positions(count, 0, device) <= build_positions(1, request.offset, device)).expand(batch, -1))
+    return torch.stack(masks).all(0) if masks else None
 
 
 def _is_causal(request: Request) -> bool:

@@ -51,10 +51,10 @@ def run(request: Request) -> Attended:
     keys = request.keys.shape[2]
     plan = flash.build_plan(request._replace(scope=scope), query, scale)._replace(
         centres=centres,
-        stretch=compute_bin_width(keys),
+        bin_width=compute_bin_width(keys),
         **sort_queries(centres, keys)._asdict(),
         width=float(within.width),
-        bell=(2 if normalise.renormalise else 1) if isinstance(normalise, GaussianWindow) else 0,
+        gaussian=(2 if normalise.renormalise else 1) if isinstance(normalise, GaussianWindow) else 0,
     )
     context = attend(query, request.keys, request.values, plan, StatisticsRequest()).context
     return Attended(context, statistics=sweep(request))

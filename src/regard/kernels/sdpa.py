@@ -79,12 +79,12 @@ def _has_choice(request: Request) -> bool:
 
 def _run_on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
     """Attention by the fastest correct backend; heads are repeated and rows made dense where the fused ones need it."""
-    asked, keys, values, heads = choice.describe_request(request), request.keys, request.values, query.shape[1]
-    shared = asked.grouped and keys.shape[1] == values.shape[1] and choice.flash_covers(asked)
-    if asked.grouped and not shared:
+    properties, keys, values, heads = choice.describe_request(request), request.keys, request.values, query.shape[1]
+    native_groups = properties.grouped and keys.shape[1] == values.shape[1] and choice.flash_covers(properties)
+    if properties.grouped and not native_groups:
         keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
     query, keys, values = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, keys, values))
-    with set_priority(choice.choose_backends(asked).order):
+    with set_priority(choice.choose_backends(properties).order):
         return F.scaled_dot_product_attention(
             query,
             keys,
@@ -93,7 +93,7 @@ def _run_on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bo
             dropout_p=request.dropout,
             is_causal=causal,
             scale=scale,
-            enable_gqa=shared,
+            enable_gqa=native_groups,
         )
 
 

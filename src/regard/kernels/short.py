@@ -105,9 +105,9 @@ def estimate_shared_memory(request: Request) -> int:
     """
     query, keys, values = request.query, request.keys, request.values
     sizes = query.shape[2], keys.shape[2], keys.shape[3], values.shape[3]
-    tall, wide, dims, read = map(round_up, sizes)
-    back = tall * read + tall * wide if torch.is_grad_enabled() else 0
-    return ((tall + wide) * dims + wide * read + back) * query.element_size()
+    tall, wide, dims, value_size = map(round_up, sizes)
+    backward_elements = tall * value_size + tall * wide if torch.is_grad_enabled() else 0
+    return ((tall + wide) * dims + wide * value_size + backward_elements) * query.element_size()
 
 
 def worthwhile(request: Request) -> bool:
@@ -124,9 +124,9 @@ def run(request: Request) -> Attended:
     causal, offset = any(isinstance(part, Causal) for part in known), request.offset
     assert not isinstance(offset, Tensor)
     document = next((part for part in known if isinstance(part, Document)), None)
-    asking, belonging = None, None
+    query_documents, key_documents = None, None
     if document is not None:
-        asking = _find_numbers(document)[:, offset : offset + queries]
-        belonging = document.keys[:, : request.keys.shape[2]]
-    scope = flash.merge_padding(known), asking, belonging
+        query_documents = _find_numbers(document)[:, offset : offset + queries]
+        key_documents = document.keys[:, : request.keys.shape[2]]
+    scope = flash.merge_padding(known), query_documents, key_documents
     return Attended(attend_short(request.query, request.keys, request.values, *scope, causal, offset, scale))

@@ -40,10 +40,10 @@ def covers(request: Request) -> str | None:
 
 def run(request: Request) -> Attended:
     """Context and statistics of flash, and all weights in the precision of the values."""
-    found = flash.run_forward(request)
-    everything = Selection(torch.arange(request.query.shape[2], device=request.query.device), lse=found.lse)
-    weights = _weigh(request, everything).to(request.values.dtype)
-    return Attended(found.context, weights, flash.collect_statistics(request, found))
+    output = flash.run_forward(request)
+    selection = Selection(torch.arange(request.query.shape[2], device=request.query.device), lse=output.lse)
+    weights = _weigh(request, selection).to(request.values.dtype)
+    return Attended(output.context, weights, flash.collect_statistics(request, output))
 
 
 def covers_selected(request: Request) -> str | None:
@@ -69,8 +69,8 @@ def select_weights(
     request: Request, rows: list[int], heads: list[int] | None = None, keys: range | None = None
 ) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
     """The float32 weights of selected queries, of all heads or selected ones, and of all keys or a range of them."""
-    for name, asked, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
-        beyond = [each for each in asked if not 0 <= each < count]
+    for name, indices, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
+        beyond = [each for each in indices if not 0 <= each < count]
         if beyond:
             raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
     length = request.keys.shape[2]
@@ -80,30 +80,30 @@ def select_weights(
             f"keys needs to be a range of the {length} there are, one by one, got {keys}; range(0, {length}) is all"
         )
     device = request.query.device
-    some = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
+    head_indices = None if heads is None else torch.tensor(heads, device=device, dtype=torch.int64)
     if covers_selected(request) is not None:
-        among = range(length) if keys is None else keys
-        found = _compute_weights_by_query(request, rows)[..., among.start : among.stop]
-        return found if some is None else found[:, some]
-    return _weigh(request, Selection(torch.tensor(rows, device=device, dtype=torch.int64), some, keys=keys))
+        key_range = range(length) if keys is None else keys
+        weights = _compute_weights_by_query(request, rows)[..., key_range.start : key_range.stop]
+        return weights if head_indices is None else weights[:, head_indices]
+    return _weigh(request, Selection(torch.tensor(rows, device=device, dtype=torch.int64), head_indices, keys=keys))
 
 
 def _compute_weights_by_query(request: Request, rows: list[int]) -> Tensor:
     """The first two stages for one query after the other."""
     kind: object = request.normalise
     if getattr(kind, "random", False) and getattr(kind, "training", False):
-        drawn = type(kind).__name__
+        name = type(kind).__name__
         raise ValueError(
-            f"the weights of chosen queries cannot be found again: {drawn} draws others each time; eval() stops it"
+            f"the weights of chosen queries cannot be found again: {name} draws others each time; eval() stops it"
         )
-    found = [request.query.new_empty(*request.query.shape[:2], 0, request.keys.shape[2], dtype=torch.float32)]
+    rows_of_weights = [request.query.new_empty(*request.query.shape[:2], 0, request.keys.shape[2], dtype=torch.float32)]
     for row in rows:
         part = request._replace(query=request.query[:, :, row, None], offset=request.offset + row)
         some = getattr(request.normalise, "some", None)  # of a normaliser with parameters per query
         normalise = request.normalise if some is None else some(slice(row, row + 1))
         weights = normalise(part.scores(), part.allowed)
-        found.append((weights if isinstance(weights, Tensor) else weights[0]).float())
-    return torch.cat(found, dim=2)
+        rows_of_weights.append((weights if isinstance(weights, Tensor) else weights[0]).float())
+    return torch.cat(rows_of_weights, dim=2)
 
 
 def _weigh(request: Request, which: Selection) -> Tensor:

@@ -31,17 +31,17 @@ def call_attention(
     attention: Attention, query: Float[Tensor, "batch queries query"], memory: Memory, weights: bool
 ) -> Attended:
     """Call an attention from its initial state, whether it is stateful or not."""
-    found: Attended = attention(query, memory, attention.start(memory), offset=0, weights=weights)
-    return found
+    attended: Attended = attention(query, memory, attention.start(memory), offset=0, weights=weights)
+    return attended
 
 
 def collect_weights(attended: Mapping[str, Attended]) -> Weights:
     """Weights of those attentions that returned them."""
-    return {name: each.weights for name, each in attended.items() if each.weights is not None}
+    return {name: output.weights for name, output in attended.items() if output.weights is not None}
 
 
-def require_attention(made: Attention | None, who: str) -> Attention:
+def require_attention(attention: Attention | None, name: str) -> Attention:
     """Return the attention, or raise if there is none."""
-    if made is None:
-        raise ValueError(f"{who} reads by an attention, and got none; name one, such as transformer or additive")
-    return made
+    if attention is None:
+        raise ValueError(f"{name} reads by an attention, and got none; name one, such as transformer or additive")
+    return attention

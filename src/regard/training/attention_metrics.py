@@ -41,7 +41,7 @@ class Health:
         self.batch: AnyBatch | None = None
         self.spent = self.last = 0.0
 
-    def look(self, model: nn.Module, elapsed: float) -> dict[str, dict[str, float | int]]:
+    def measure(self, model: nn.Module, elapsed: float) -> dict[str, dict[str, float | int]]:
         """The figures of each attention by its name, or nothing where there is nothing to see or no time for it."""
         if not self.possible or self.spent + self.last > SHARE * elapsed:
             return {}
@@ -49,13 +49,13 @@ class Health:
         if self.batch is None:
             self.batch = probe(self.experiment.train.batch(0)).to(self.device)
         try:
-            found = measure(model, self.batch)
+            measured = measure_attentions(model, self.batch)
         except TypeError:  # a model of open options, whose parts do not take these
-            found = {}
-        self.possible = bool(found)
+            measured = {}
+        self.possible = bool(measured)
         self.last = time.monotonic() - begun
         self.spent += self.last
-        return found
+        return measured
 
 
 def takes_statistics(model: nn.Module) -> bool:
@@ -76,17 +76,17 @@ def probe(batch: AnyBatch) -> AnyBatch:
     return batch.select_rows([row for row, length in enumerate(lengths) if length == chosen][:ROWS])
 
 
-def measure(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str, float | int]]:
+def measure_attentions(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str, float | int]]:
     """Look at every attention that the model reports, and at how much gradient reaches its weights."""
     if batch.target is None:
         return {}
     training = model.training
     model.eval()
     try:  # cuDNN's recurrent networks have no gradient in evaluation mode
-        with torch.backends.cudnn.flags(enabled=False), torch.enable_grad(), watched(model) as seen:
+        with torch.backends.cudnn.flags(enabled=False), torch.enable_grad(), watched(model) as weights:
             step = model(batch.source, shifted(batch.target.data), weights=True, statistics=STATISTICS)
             found = {name: figures(attended) for name, attended in step.attended.items() if attended.statistics}
-            for name, value in gradients(step.output, batch.target, seen).items():
+            for name, value in gradients(step.output, batch.target, weights).items():
                 found.setdefault(name, {})["gradient"] = value
     finally:
         model.train(training)
@@ -96,16 +96,16 @@ def measure(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str, float | in
 @contextmanager
 def watched(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
     """Inside, the weights of every call of every attention are kept by its name: a recurrent decoder makes many calls."""
-    seen: dict[str, list[Tensor]] = {}
+    weights: dict[str, list[Tensor]] = {}
 
-    def keep(name: str, module: nn.Module, given: Any, attended: Attended) -> None:
+    def keep(name: str, module: nn.Module, inputs: Any, attended: Attended) -> None:
         if attended.weights is not None and attended.weights.requires_grad:
-            seen.setdefault(name, []).append(attended.weights)
+            weights.setdefault(name, []).append(attended.weights)
 
     attentions = ((name, module) for name, module in model.named_modules() if isinstance(module, Attention))
     hooks = [module.register_forward_hook(partial(keep, name)) for name, module in attentions]
     try:
-        yield seen
+        yield weights
     finally:
         for hook in hooks:
             hook.remove()
@@ -121,15 +121,15 @@ def figures(attended: Attended) -> dict[str, float | int]:
     heads        how many there are
     """
     held = attended.statistics
-    seen = (held["uniform"] > 0).sum(-1, keepdim=True)  # batch heads 1
-    possible = seen.clamp_min(2).to(held["entropy"].dtype).log()
+    allowed = (held["uniform"] > 0).sum(-1, keepdim=True)  # batch heads 1
+    possible = allowed.clamp_min(2).to(held["entropy"].dtype).log()
     share = held["entropy"] / possible
     fair = held["received"] / held["uniform"].clamp_min(1e-9)
-    covered = torch.where(held["uniform"] > 0, fair.clamp(max=1.0), 0.0).sum(-1) / seen[..., 0].clamp_min(1)
+    covered = torch.where(held["uniform"] > 0, fair.clamp(max=1.0), 0.0).sum(-1) / allowed[..., 0].clamp_min(1)
     even = (share >= SAME).flatten(2).all(-1).all(0)
     first = held["argmax"][:, :, :1]
     stuck = ((held["argmax"] == first) & (held["max"] >= SAME)).all(-1).all(0)
-    several = held["argmax"].shape[-1] > 1 and bool((seen > 1).all())
+    several = held["argmax"].shape[-1] > 1 and bool((allowed > 1).all())
     dead = int((even | stuck).sum()) if several else 0
     return {
         "entropy": share.mean().item(),
@@ -148,15 +148,16 @@ def correlation(places: Tensor) -> Tensor:
     return torch.where(scale > 1e-6, (places * ruler).sum(-1) / scale.clamp_min(1e-6), 0.0)
 
 
-def gradients(output: Tensor, target: Padded, seen: Mapping[str, list[Tensor]]) -> dict[str, float]:
+def gradients(output: Tensor, target: Padded, calls_by_name: Mapping[str, list[Tensor]]) -> dict[str, float]:
     """|d loss per token / d weights| for each attention whose weights the output depends on."""
-    weights = [each for calls in seen.values() for each in calls]
+    weights = [each for calls in calls_by_name.values() for each in calls]
     if not weights:
         return {}
     loss = cross_entropy(output, target) / target.keep.sum()
-    slopes = iter(torch.autograd.grad(loss, weights, allow_unused=True))
+    gradients_of_weights = iter(torch.autograd.grad(loss, weights, allow_unused=True))
     squares = {
-        name: [each.square().sum() for _ in calls if (each := next(slopes)) is not None] for name, calls in seen.items()
+        name: [d.square().sum() for _ in calls if (d := next(gradients_of_weights)) is not None]
+        for name, calls in calls_by_name.items()
     }
     lengths = {name: torch.stack(each).sum().sqrt().item() for name, each in squares.items() if each}
     return {name: length for name, length in lengths.items() if math.isfinite(length)}

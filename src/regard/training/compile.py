@@ -15,7 +15,7 @@ from regard.models.decoders.transformer import Layer as DecoderLayer
 from regard.models.encoders.transformer import Layer as EncoderLayer
 from regard.user_cache import set_compiler_cache
 
-PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("through",), DecoderLayer: ("look", "think")}
+PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("attend",), DecoderLayer: ("attend", "transform")}
 """Which methods of which layers."""
 BACKEND = "inductor"
 

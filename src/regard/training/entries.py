@@ -1,4 +1,4 @@
-"""What lies in a run directory before a training goes on in it: files and directories of its own, and nothing else.
+"""Check of the entries of a run directory before a training resumes in it: files and directories of its own alone.
 
 A training writes there. Of a directory that somebody sent, a link in the place of the log or of a checkpoint would lead its
 writing elsewhere, and a pipe would let it wait for ever.
@@ -32,7 +32,7 @@ def check_entries(directory: Path) -> None:
 
 
 def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:
-    """The entries of a run directory, and of its checkpoints."""
+    """List the entries of a run directory, and of its checkpoints."""
     checkpoints = directory / "checkpoints"
     with os.scandir(directory) as entries:
         yield from entries

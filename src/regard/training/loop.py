@@ -19,7 +19,7 @@ from regard.training.experiment import Experiment
 from regard.training.gradient import advice, out_of_memory
 from regard.training.log import Log
 from regard.training.output_stream import guarded
-from regard.training.progress import Display, display
+from regard.training.progress import Display, open_display
 from regard.training.run_directory import RunDirectory
 from regard.training.seed import deterministic
 from regard.training.signals import Interruption
@@ -44,8 +44,10 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         step, lines = loop.counters.step, loop.counters.log_lines
         log = Log(run.path, step, settings.tensorboard, lines=lines, check=run.check)
         loop.log = loop.judge.log = stack.enter_context(log)
-        loop.display = loop.judge.display = stack.enter_context(display(settings.max_steps, quiet))
+        loop.display = loop.judge.display = stack.enter_context(open_display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
+        if step:
+            loop.display.say(f"resuming {run.path} at step {step}")
         if experiment.data_report and loop.counters.step == log.lines == 0:
             log.write({"step": 0, "data": dict(experiment.data_report)})
         if loop.update.device.type == "cuda" and loop.update.eager is not None and settings.cuda_graphs:
@@ -153,7 +155,7 @@ class Loop:
         self.display.advance(step)
         if self.settings.log_every and step % self.settings.log_every == 0:
             self.settle()
-            news = {"step": step, **self.speed.record(), **self.update.told, "skipped": self.counters.skipped}
-            health = self.health.look(self.update.state.model, self.speed.elapsed())
+            news = {"step": step, **self.speed.record(), **self.update.last, "skipped": self.counters.skipped}
+            health = self.health.measure(self.update.state.model, self.speed.elapsed())
             self.log.write(news | ({"attention": health} if health else {}))
             self.display.show(news, self.speed.left(step, self.settings.max_steps, self.settings.max_minutes))

@@ -63,9 +63,9 @@ class Halved:
             return
         biased = [each for each in self.lent if each.biased]
         sizes = [len(each.parts) for each in (*self.lent, *biased)]
-        given = [part.weight for each in self.lent for part in each.parts]
-        given += [part.bias for each in biased for part in each.parts]
-        made = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *given))  # type: ignore[no-untyped-call]
+        parameters = [part.weight for each in self.lent for part in each.parts]
+        parameters += [part.bias for each in biased for part in each.parts]
+        made = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
         weights = [next(made) for _ in self.lent]
         for each, weight in zip(self.lent, weights, strict=True):
             each.lend(weight, next(made) if each.biased else None)
@@ -117,15 +117,15 @@ class Halves(torch.autograd.Function):
     """Tensors in half precision, neighbours joined as `sizes` says; their gradients in the precision of the originals."""
 
     @staticmethod
-    def forward(ctx: Any, half: torch.dtype, sizes: list[int], *given: Tensor) -> tuple[Tensor, ...]:
-        ctx.sizes, ctx.kinds = sizes, [(len(each), each.dtype) for each in given]
+    def forward(ctx: Any, half: torch.dtype, sizes: list[int], *weights: Tensor) -> tuple[Tensor, ...]:
+        ctx.sizes, ctx.kinds = sizes, [(len(each), each.dtype) for each in weights]
         ctx.set_materialize_grads(False)
-        remaining = iter(given)
+        remaining = iter(weights)
         groups = [[next(remaining) for _ in range(size)] for size in sizes]
         made = [group[0].new_empty((sum(map(len, group)), *group[0].shape[1:]), dtype=half) for group in groups]
         wholes = zip(made, groups, strict=True)
         rows = [part for whole, group in wholes for part in torch.split(whole, list(map(len, group)))]
-        torch._foreach_copy_(rows, list(given))
+        torch._foreach_copy_(rows, list(weights))
         return tuple(made)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What a person sees while a model is trained: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+"""Display of a training: a progress bar on a terminal, plain lines elsewhere, nothing when quiet."""
 
 import sys
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 WAITED = 0.1
-"""The share of the time that updates wait for batches, or a GPU for updates, from which on a person is told."""
+"""Share of the time that updates wait for batches, or a GPU for updates, from which on the display says so."""
 
 
 @runtime_checkable
 class Display(Protocol):
-    """Where news of the training goes; used inside `with`."""
+    """Protocol of a display of a training; used inside `with`."""
 
     def __enter__(self) -> "Display": ...
 
@@ -26,15 +26,15 @@ class Display(Protocol):
     def say(self, text: str) -> None: ...
 
 
-def display(steps: int, quiet: bool = False, stream: Any = None) -> Display:
-    """The display that fits where the output goes."""
+def open_display(steps: int, quiet: bool = False, stream: Any = None) -> Display:
+    """Open the display that fits where the output goes."""
     stream = stream or sys.stderr
     if quiet or stream is None:  # Python has no standard error where it was closed at the start
         return Lines(None)
     return Bar(steps, stream) if stream.isatty() else Lines(stream)
 
 
-def summary(record: Mapping[str, Any], left: float | None) -> str:
+def format_record(record: Mapping[str, Any], left: float | None) -> str:
     """loss 2.031 · 5,120 tokens/s · 1:30 left."""
     loss = record.get("loss")
     parts = [f"loss {loss:.3f}" if loss is not None else "loss -", f"{record.get('tokens_per_second', 0):,.0f} tokens/s"]
@@ -47,11 +47,11 @@ def summary(record: Mapping[str, Any], left: float | None) -> str:
     if record.get("skipped"):
         parts.append(f"{record['skipped']} skipped")
     if left is not None:
-        parts.append(f"{clock(left)} left")
+        parts.append(f"{format_time(left)} left")
     return " · ".join(parts)
 
 
-def clock(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """1:02:03, or 2:03."""
     minutes, second = divmod(max(0, round(seconds)), 60)
     hours, minute = divmod(minutes, 60)
@@ -75,7 +75,7 @@ class Lines:
 
     def show(self, record: Mapping[str, Any], left: float | None) -> None:
         """A line of figures."""
-        self.say(f"step {record['step']} · {summary(record, left)}")
+        self.say(f"step {record['step']} · {format_record(record, left)}")
 
     def say(self, text: str) -> None:
         """A line of text."""
@@ -107,7 +107,7 @@ class Bar:
 
     def show(self, record: Mapping[str, Any], left: float | None) -> None:
         """Put the figures behind the bar."""
-        self.bar.update(self.task, figures=summary(record, left))
+        self.bar.update(self.task, figures=format_record(record, left))
 
     def say(self, text: str) -> None:
         """A line above the bar."""

@@ -11,7 +11,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -93,13 +93,7 @@ class RunDirectory:
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
-        if (self.path / ENSEMBLE).exists():
-            raise RefusedError(f"{self.path} is an ensemble of trained models: train into another directory")
-        if (self.path / STEP).exists():
-            raise RefusedError(f"{self.path} is an exported model: train into another directory")
-        there = (self.path / CONFIG).exists()
-        if there and not (self.path / manifest.NAME).exists():
-            raise RefusedError(f"{self.path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
+        there = is_run(self.path)
         try:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
@@ -107,7 +101,7 @@ class RunDirectory:
         if there or self.entered:
             io.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             io.sweep(self.checkpoints)
-        there = there and (any(self.checkpoints.iterdir()) or (self.path / MODEL).exists())  # work that could be lost
+        there = there and has_work(self.path)
         if there:
             self.manifest()  # of another format, its settings have other names
             same_config(self.path, experiment.config, experiment.task)
@@ -216,6 +210,48 @@ class RunDirectory:
         io.write(self.path / manifest.NAME, manifest.seal(table))
         if self.identity is not None and not table["pending"]:
             self.table = table
+
+
+def check_resumable(path: Path, config: Any, task: str) -> None:
+    """Raise where a config cannot be trained into a directory, by what is in it; `claim` does so under the lock."""
+    if is_run(path) and has_work(path):
+        check_format(path)
+        same_config(path, config, task)
+    check_unused(path)
+
+
+def check_unused(path: Path) -> None:
+    """Raise for a directory that is no run and holds other things; hidden files do not count."""
+    if not path.is_dir() or (path / CONFIG).exists() or (path / lock.NAME).exists() or is_run(path):
+        return
+    names = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if names:
+        more = f" and {len(names) - 1:,} more" * (len(names) > 1)
+        raise RefusedError(f"{path} is no run, and has other things in it ({names[0]}{more}): train into a new directory")
+
+
+def is_run(path: Path) -> bool:
+    """True if a directory is that of a run; raises where it is something else that regard wrote."""
+    if (path / ENSEMBLE).exists():
+        raise RefusedError(f"{path} is an ensemble of trained models: train into another directory")
+    if (path / STEP).exists():
+        raise RefusedError(f"{path} is an exported model: train into another directory")
+    there = (path / CONFIG).exists()
+    if there and not (path / manifest.NAME).exists():
+        raise RefusedError(f"{path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
+    return there
+
+
+def has_work(path: Path) -> bool:
+    """True if a run directory has a checkpoint or a model, which could be lost."""
+    folder = path / "checkpoints"
+    return (path / MODEL).exists() or (folder.is_dir() and any(folder.iterdir()))
+
+
+def check_format(path: Path) -> None:
+    """Raise where a run has another format, whose settings have other names; a damaged manifest is replaced later."""
+    with suppress(DamagedError):
+        manifest.unseal(path / manifest.NAME)
 
 
 def written(experiment: Experiment) -> bytes:

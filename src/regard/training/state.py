@@ -55,32 +55,32 @@ class State:
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor, flat."""
-        found = {f"model.{name}": value for name, value in state_dict.weights(self.model).items()}
+        tensors = {f"model.{name}": value for name, value in state_dict.weights(self.model).items()}
         held = optimizer.state(self.model, self.optimiser, self.loss)
-        found |= {f"optimiser.{name}": value for name, value in held.items()}
+        tensors |= {f"optimiser.{name}": value for name, value in held.items()}
         if self.loss is not None:
-            found |= {f"loss.{name}": value for name, value in state_dict.weights(self.loss).items()}
+            tensors |= {f"loss.{name}": value for name, value in state_dict.weights(self.loss).items()}
         if self.average is not None:
-            found |= {f"ema.{name}": value.cpu().contiguous() for name, value in self.average.values.items()}
-        return found
+            tensors |= {f"ema.{name}": value.cpu().contiguous() for name, value in self.average.values.items()}
+        return tensors
 
     def table(self) -> dict[str, Any]:
         """Every number."""
         return {**asdict(self.counters), "plateau": self.plateau.state()}
 
-    def restore(self, found: Checkpoint) -> None:
+    def restore(self, checkpoint: Checkpoint) -> None:
         """Become what was saved; a checkpoint of another model is refused before anything changes."""
-        with boundary(found.path):
-            self._restore(found)
+        with boundary(checkpoint.path):
+            self._restore(checkpoint)
 
-    def _restore(self, found: Checkpoint) -> None:
+    def _restore(self, checkpoint: Checkpoint) -> None:
         from pydantic import TypeAdapter
 
-        tensors, origin = found.tensors, str(found.path)
-        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - {*ADDED, *found.counters}
+        tensors, origin = checkpoint.tensors, str(checkpoint.path)
+        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - {*ADDED, *checkpoint.counters}
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
-        counters = _counters(found)
+        counters = _counters(checkpoint)
         state_dict.agree(state_dict.named(self.model), part(tensors, "model."), origin)
         state_dict.agree(
             {} if self.loss is None else state_dict.named(self.loss), part(tensors, "loss."), f"the loss in {origin}"
@@ -95,7 +95,7 @@ class State:
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
         _shaped(optimizer.named(self.model, self.loss), held, origin)
-        plateau = TypeAdapter(Plateau).validate_python(found.counters["plateau"])
+        plateau = TypeAdapter(Plateau).validate_python(checkpoint.counters["plateau"])
         state_dict.restore(self.model, part(tensors, "model."), origin)
         optimizer.restore(self.model, self.optimiser, held, self.loss)
         if self.loss is not None:
@@ -106,11 +106,11 @@ class State:
         self.counters = counters
 
 
-def _counters(found: Checkpoint) -> Counters:
+def _counters(checkpoint: Checkpoint) -> Counters:
     """The counters of a checkpoint, each of its own type."""
     from pydantic import TypeAdapter, ValidationError
 
-    values = {**ADDED, **found.counters}
+    values = {**ADDED, **checkpoint.counters}
     table = {each.name: values[each.name] for each in fields(Counters)}
     try:
         return TypeAdapter(Counters).validate_python(table)
@@ -118,7 +118,7 @@ def _counters(found: Checkpoint) -> Counters:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         what = f"{first['msg']}, got {first['input']!r:.80}"
-        raise DamagedError(f"{found.path} has a counter {where} that is none: {what}") from error
+        raise DamagedError(f"{checkpoint.path} has a counter {where} that is none: {what}") from error
 
 
 def _shaped(parameters: Mapping[str, nn.Parameter], held: Mapping[str, Tensor], origin: str) -> None:

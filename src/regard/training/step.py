@@ -1,11 +1,12 @@
-"""One update of a training: some batches in, the weights changed, or left alone where the batches were bad."""
+"""Optimizer step of a training, on one or more batches; a step whose loss is not finite leaves the weights unchanged."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from regard.data.modality import AnyBatch
 from regard.errors import FailedError
@@ -15,32 +16,64 @@ from regard.training.cuda_graphs import Graphed, covers, pinned
 from regard.training.device import choose
 from regard.training.ema import Average
 from regard.training.experiment import Experiment
-from regard.training.gpu_idle import Gap, Idle
 from regard.training.gradient import gradient
 from regard.training.mixed_precision import Halved
 from regard.training.optimizer import LARGEST, ahead, clip, optimiser, set_rate, step_unless
 from regard.training.schedules import Plateau, rate
 from regard.training.seed import reseed
 from regard.training.state import State
-from regard.training.step_result import Outcome
-from regard.training.throughput import Speed
+from regard.training.throughput import Gap, IdleTime, Speed
+
+
+class StepFigures(NamedTuple):
+    """Figures of an update: means per token, the number of tokens and the norm of the gradient."""
+
+    loss: float
+    tokens: int
+    length: float
+    parts: Mapping[str, float]
+
+
+class StepResult:
+    """Loss of an update and norm of its gradient, copied from the device asynchronously in one transfer."""
+
+    def __init__(self, loss: Loss, norm: Tensor):
+        self.names = list(loss.parts)
+        values = [loss.total, loss.tokens, norm, *(loss.parts[name] for name in self.names)]
+        device = loss.total.device
+        stacked = torch.stack([torch.as_tensor(value, dtype=torch.float32, device=device).detach() for value in values])
+        self.arrived = None
+        if device.type == "cuda":  # into pinned memory, or the host would wait here
+            stacked = torch.empty(stacked.shape, dtype=stacked.dtype, pin_memory=True).copy_(stacked, non_blocking=True)
+            self.arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self.arrived.record(torch.cuda.current_stream(device))
+        self.values = stacked
+
+    def fetch(self) -> StepFigures:
+        """Wait for the figures, and return them."""
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        total, tokens, length, *parts = self.values.tolist()
+        count = max(tokens, 1.0)
+        means = {name: value / count for name, value in zip(self.names, parts, strict=True)}
+        return StepFigures(total / count, int(tokens), length, means)
 
 
 class Queued(NamedTuple):
-    """An update whose work the device has, and what is to be known of it when that is done."""
+    """Update that is queued on the device, with its result to come."""
 
     step: int
     rate: float
     loss: Loss
-    outcome: Outcome
+    result: StepResult
     gap: Gap | None
 
 
 class Update:
-    """Changes the weights once each time it is called. All that changes with them is in `state`.
+    """Callable that makes one update of the weights each time. All that changes with them is in `state`.
 
-    Where updates are replayed on a GPU, the figures of one are looked at when the next has been queued, so that the GPU need
-    not wait for its host: whether an update is any good the GPU decides by itself. `settle` looks at once.
+    Where updates are replayed on a GPU, the figures of one are fetched when the next has been queued, so that the GPU need
+    not wait for its host: the GPU itself decides whether to apply an update. `settle` fetches at once.
     """
 
     def __init__(self, experiment: Experiment):
@@ -56,18 +89,18 @@ class Update:
         self.clean = False
         learned = [each for group in self.optimiser.param_groups for each in group["params"]]
         self.eager = covers(experiment, self.device)
-        """Why updates are not replayed; None where they are."""
+        """Reason why updates are not replayed; None where they are."""
         self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None
         self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
         alone = average is None and experiment.loss_with_baseline is None
         self.late = self.graphs is not None and ahead(self.optimiser) and alone
-        """Whether an update is looked at when the next one has been queued."""
+        """True if the figures of an update are fetched when the next one has been queued."""
         self.queued: Queued | None = None
-        self.idle = Idle(self.device)
-        self.told = dict[str, float]()
+        self.idle = IdleTime(self.device)
+        self.last = dict[str, float]()
 
     def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> None:
-        """One update, unless its batches turn out to be bad; `told` is what is to be told of the last one that was seen."""
+        """Make one update, unless its batches turn out to be bad; `last` has figures of the last one that is finished."""
         state, settings, counters = self.state, self.settings, self.state.counters
         current = state.plateau.factor * rate(settings, counters.step, self.experiment.hidden_size)
         set_rate(self.optimiser, current)
@@ -79,28 +112,28 @@ class Update:
         if ahead(self.optimiser):  # what is fetched later makes the host wait for the device, which by then has its work
             step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
             self.clear()
-        before, self.queued = self.queued, Queued(counters.step, current, loss, Outcome(loss, norm), gap)
+        before, self.queued = self.queued, Queued(counters.step, current, loss, StepResult(loss, norm), gap)
         self.idle.end()
         counters.step += 1
         if before is not None:
-            self.see(before, speed)
+            self.finish(before, speed)
         if not self.late:
-            self.look(speed)
+            self.finish_queued(speed)
 
     def settle(self, speed: Speed) -> None:
         """Wait for what is queued, so that `state` is that of the last update. Other things may be done then."""
-        self.look(speed)
+        self.finish_queued(speed)
         self.idle.pause()
 
-    def look(self, speed: Speed) -> None:
-        """See what has been queued, if anything."""
+    def finish_queued(self, speed: Speed) -> None:
+        """Finish the queued update, if any."""
         if self.queued is not None:
             queued, self.queued = self.queued, None
-            self.see(queued, speed)
+            self.finish(queued, speed)
 
-    def see(self, queued: Queued, speed: Speed) -> None:
-        """Take in what an update came to, and do what is left of it."""
-        state, (value, tokens, length, parts) = self.state, queued.outcome.fetch()
+    def finish(self, queued: Queued, speed: Speed) -> None:
+        """Fetch the figures of an update, and complete it."""
+        state, (value, tokens, length, parts) = self.state, queued.result.fetch()
         if math.isfinite(value) and length < LARGEST:
             if not ahead(self.optimiser):
                 self.optimiser.step()
@@ -113,7 +146,7 @@ class Update:
         state.counters.tokens += tokens
         if queued.gap is not None:
             speed.rest(queued.gap.seconds())
-        self.told = {"learning_rate": queued.rate, "gradient": length}
+        self.last = {"learning_rate": queued.rate, "gradient": length}
 
     def ready(self, batch: AnyBatch) -> AnyBatch:
         """A batch in the form in which it is taken: for a GPU rounded, where updates are replayed, and pinned."""

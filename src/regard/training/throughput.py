@@ -1,11 +1,13 @@
-"""How fast a training goes, how it goes, and how long it will take."""
+"""Throughput of a training: tokens per second, mean losses, time that a GPU is idle, and time left."""
 
 import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 from regard.training.log import finite
 
@@ -92,3 +94,46 @@ class Speed:
         pace = (time.monotonic() - self.began) / max(1, step - self.first)
         by_steps = pace * (steps - step)
         return by_steps if minutes is None else min(by_steps, max(0.0, 60 * minutes - self.elapsed()))
+
+
+class Gap(NamedTuple):
+    """Gap from the end of an update to the beginning of the next, by the clock of the GPU itself."""
+
+    end: torch.cuda.Event
+    beginning: torch.cuda.Event
+
+    def seconds(self) -> float:
+        """Length of the gap; both events must have come."""
+        return self.end.elapsed_time(self.beginning) / 1000
+
+
+class IdleTime:
+    """Idle time of a GPU between updates, from events where they begin and end.
+
+    Where the next one is queued before this one ends there is no gap to speak of; where the GPU waits for its host, the gap
+    is that long. Waiting inside of an update is not measured.
+    """
+
+    def __init__(self, device: torch.device):
+        self.device = device if device.type == "cuda" else None
+        self.last: torch.cuda.Event | None = None
+
+    def begin(self) -> Gap | None:
+        """Gap before an update that begins, to be read when it is done; None on a CPU, and after a `pause`."""
+        if self.device is None or self.last is None:
+            return None
+        return Gap(self.last, _record_event(self.device))
+
+    def end(self) -> None:
+        """Mark the end of an update, all of which has been queued."""
+        self.last = None if self.device is None else _record_event(self.device)
+
+    def pause(self) -> None:
+        """Leave out the time until the next update, which something else takes."""
+        self.last = None
+
+
+def _record_event(device: torch.device) -> torch.cuda.Event:
+    event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    event.record(torch.cuda.current_stream(device))
+    return event

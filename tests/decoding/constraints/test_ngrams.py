@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decoding.constraints.ngrams import mask_repeats
+from regard.decoding.constraints.state import mask_repeats
 
 
 def test_a_group_that_stands_there_already_is_not_written_again():

@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from regard.decoding.streaming.stable_prefix import EndPosition, find_stable_prefix
+from regard.decoding.streaming.search import EndPosition, find_stable_prefix
 
 
 class Fed(NamedTuple):

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 import regard
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from .test_importer import worded
 from .tiny import END, PAD, VOCABULARY, saved, taught, tiny
@@ -22,7 +22,7 @@ def imported(model, folder, tokenizer=None, generation=None, **options):
         tokenizer.save(str(theirs / "tokenizer.json"))
     if generation is not None:
         (theirs / "generation_config.json").write_text(json.dumps(generation))
-    put(folder / "run", files(theirs, **options))
+    write_directory(folder / "run", files(theirs, **options))
     return regard.load(folder / "run", "cpu")
 
 

@@ -13,14 +13,14 @@ from regard.data.batch import Padded
 from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from .tiny import END, FIRST, NAMES, PAD, VOCABULARY, padded, saved, sentences, taught, tiny
 
 
 def taken(model, folder):
     """A model's folder as a run, opened."""
-    put(folder / "run", files(saved(model, folder / "theirs")))
+    write_directory(folder / "run", files(saved(model, folder / "theirs")))
     return regard.load(folder / "run", "cpu")
 
 
@@ -142,7 +142,7 @@ def test_a_model_of_many_languages_is_told_which_one_to_write_by_its_name(tmp_pa
     model, tokenizer = tiny("m2m_100"), worded("eng_Latn $A </s>", ["eng_Latn", "</s>"])
     folder = saved(model, tmp_path / "theirs")
     tokenizer.save(str(folder / "tokenizer.json"))
-    put(tmp_path / "run", files(folder, first="deu_Latn"))
+    write_directory(tmp_path / "run", files(folder, first="deu_Latn"))
     trained = regard.load(tmp_path / "run", "cpu")
     ids = tokenizer.encode("w3 w9 w40").ids
     assert ids[0] == 4
@@ -169,7 +169,7 @@ def test_texts_go_in_and_come_out_by_its_tokenizer(tmp_path):
     model = tiny("bart")
     folder = saved(model, tmp_path / "theirs")
     tokenizer.save(str(folder / "tokenizer.json"))
-    put(tmp_path / "run", files(folder))
+    write_directory(tmp_path / "run", files(folder))
     trained = regard.load(tmp_path / "run", "cpu")
     text = "w3 w9 strange w40"
     ids = tokenizer.encode(text).ids
@@ -186,7 +186,7 @@ def test_how_it_searches_is_taken_over(tmp_path):
     folder = saved(model, tmp_path / "theirs")
     said = {"num_beams": 4, "length_penalty": 0.5, "no_repeat_ngram_size": 3, "max_length": 20, "temperature": 1.0}
     (folder / "generation_config.json").write_text(json.dumps(said))
-    put(tmp_path / "run", files(folder, "pronounce"))
+    write_directory(tmp_path / "run", files(folder, "pronounce"))
     trained = regard.load(tmp_path / "run", "cpu")
     search = trained.config.search
     assert (search.beam, search.length_penalty, search.block_ngrams, search.max_length) == (4, 0.5, 3, 19)

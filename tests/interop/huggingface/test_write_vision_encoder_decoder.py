@@ -18,9 +18,9 @@ from regard.errors import RefusedError
 from regard.inference.sequence_predictor import Trained
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
-from regard.interop.huggingface.write_vision_encoder_decoder import misfit
+from regard.interop.huggingface.write_vision_encoder_decoder import find_misfit
 from regard.interop.onnx.write import graphs
-from regard.interop.output import put
+from regard.interop.output import write_directory
 from regard.tasks.caption.experiment import fit_codec
 from regard.tasks.caption.task import Config
 
@@ -40,7 +40,7 @@ def theirs(folder):
 
 def round_trip(model, folder):
     """A model of theirs, taken in and written again: the run, and what transformers opens."""
-    put(folder / "run", take(saved(model, folder / "theirs")))
+    write_directory(folder / "run", take(saved(model, folder / "theirs")))
     write(folder / "run", folder / "out")
     return theirs(folder / "out")
 
@@ -95,7 +95,7 @@ def captioner(data=None, vit=None, **model):
 
 def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
     trained = captioner()
-    put(tmp_path / "out", files(trained))
+    write_directory(tmp_path / "out", files(trained))
     model, target = theirs(tmp_path / "out"), torch.tensor([[1, 5, 6, 4]])
     picture = torch.randint(0, 256, (3, 8, 12)).byte()
     with torch.no_grad():
@@ -137,10 +137,10 @@ def test_what_no_model_of_theirs_computes_is_refused_by_name(changes, told):
 
 def test_an_output_that_adds_something_is_refused():
     trained = captioner()
-    assert misfit(trained) is None
+    assert find_misfit(trained) is None
     with torch.no_grad():
         trained.model.decoder.output.bias[5] = 0.1
-    assert misfit(trained) == "adds a bias to its output, which neither a GPT-2 nor a TrOCR has"
+    assert find_misfit(trained) == "adds a bias to its output, which neither a GPT-2 nor a TrOCR has"
 
 
 def test_onnx_refuses_what_is_bound_to_one_size():

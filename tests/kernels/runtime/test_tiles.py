@@ -76,5 +76,5 @@ def test_what_fits_is_worked_out_once():
 
 def test_where_the_device_is_current_nothing_is_changed(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    assert tiles.use_device(CPU) is tiles.use_device(torch.device("cuda", 1)) is tiles.HERE
+    assert tiles.use_device(CPU) is tiles.use_device(torch.device("cuda", 1)) is tiles.CURRENT_DEVICE
     assert isinstance(tiles.use_device(torch.device("cuda", 0)), torch.cuda.device)

@@ -29,10 +29,10 @@ def test_the_layers_are_those_of_the_transformer_over_patches_that_know_their_pl
     data = encoder.positions(image, keep).flatten(2).mT
     for name in encoder.names:
         layer = encoder.get_submodule(name)
-        entered = layer.around_self.enter(data)
+        entered = layer.around_self.normalise_input(data)
         looked = layer.self(entered, layer.self.remember(Encoded(entered, keep.flatten(1)))).context
         data = data + looked
-        data = data + layer.feedforward(layer.around_feedforward.enter(data))
+        data = data + layer.feedforward(layer.around_feedforward.normalise_input(data))
     found = encoder(PICTURES)
     assert_close(found.data[found.keep], encoder.norm(data)[found.keep])
 

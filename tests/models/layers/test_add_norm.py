@@ -28,7 +28,7 @@ def around(kind, dropout=0.0, size=24):
 def passed(made, following, data, found, flows, half):
     """What comes out of leaving one sublayer and entering another, of entering alone, and every gradient."""
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        outputs = [*made.onto(data, found, following), made.enter(data)]
+        outputs = [*made.add_and_normalise(data, found, following), made.normalise_input(data)]
     total = sum((each * flow.to(each.dtype)).double().sum() for each, flow in zip(outputs, flows, strict=True))
     learned = [*made.norm.parameters(), *following.parameters()]
     gradients = torch.autograd.grad(total, [data, found, *learned], allow_unused=True)
@@ -72,13 +72,13 @@ def test_what_is_dropped_follows_the_seed_and_falls_on_what_was_found(on_a_cpu):
     totals = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        totals.append(made.onto(data, found, following)[0])
+        totals.append(made.add_and_normalise(data, found, following)[0])
     assert set(totals[0].unique().tolist()) == {0.0, 2.0}
     assert torch.equal(totals[0], totals[1])
     assert not torch.equal(totals[0], totals[2])
     assert torch.equal(torch.autograd.grad(totals[2].sum(), found)[0], totals[2])
     made.eval()
-    assert set(made.onto(data, found, following)[0].unique().tolist()) == {1.0}
+    assert set(made.add_and_normalise(data, found, following)[0].unique().tolist()) == {1.0}
 
 
 @runs
@@ -87,7 +87,7 @@ def test_a_stream_that_nobody_reads_needs_no_gradient(on_a_cpu):
     made, following = around("pre")
     data, found = (torch.randn(1, 2, 24, requires_grad=True) for _ in range(2))
     flow = torch.randn(1, 2, 24)
-    gradient = torch.autograd.grad(made.onto(data, found, following)[1], data, flow)[0]
+    gradient = torch.autograd.grad(made.add_and_normalise(data, found, following)[1], data, flow)[0]
     torch.testing.assert_close(gradient, torch.autograd.grad(following(data + found), data, flow)[0], rtol=1e-4, atol=1e-5)
 
 

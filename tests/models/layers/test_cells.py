@@ -76,7 +76,7 @@ def test_a_repeated_product_takes_its_gradient_in_one_piece():
     weight = torch.randn_like(expected)
     wanted = torch.autograd.grad((expected * weight).sum(), (given, W, inputs))
     assert_close(torch.autograd.grad((found * weight).sum(), (given, W, inputs)), wanted)
-    assert len(repeated.seen) == 3
+    assert len(repeated.inputs) == 3
 
 
 def test_several_repeated_products_are_one():
@@ -101,7 +101,7 @@ def test_a_frozen_matrix_gets_no_gradient_and_nothing_is_kept_without_one():
     with torch.no_grad():
         repeated = RepeatedLinear(given, W)
         repeated(0, torch.ones(2, 5))
-    assert repeated.seen == []
+    assert repeated.inputs == []
 
 
 def test_an_lstm_begins_by_remembering():

@@ -9,41 +9,41 @@ DATA = torch.tensor([[[1.0, 3.0]]])
 
 def test_pre_norms_what_the_sublayer_gets_and_adds_to_the_rest():
     residual = Residual(2, "pre")
-    assert_close(residual.enter(DATA), torch.tensor([[[-1.0, 1.0]]]), atol=1e-4, rtol=0)
-    assert_close(residual.leave(DATA, DATA), 2 * DATA)
+    assert_close(residual.normalise_input(DATA), torch.tensor([[[-1.0, 1.0]]]), atol=1e-4, rtol=0)
+    assert_close(residual.add(DATA, DATA), 2 * DATA)
 
 
 def test_post_norms_the_sum():
     residual = Residual(2, "post")
-    assert residual.enter(DATA) is DATA
-    assert_close(residual.leave(DATA, DATA), torch.tensor([[[-1.0, 1.0]]]), atol=1e-4, rtol=0)
+    assert residual.normalise_input(DATA) is DATA
+    assert_close(residual.add(DATA, DATA), torch.tensor([[[-1.0, 1.0]]]), atol=1e-4, rtol=0)
 
 
 def test_dropout_falls_on_what_was_found_and_not_on_the_way_around():
-    found = Residual(64, "pre", dropout=0.5).leave(torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
+    found = Residual(64, "pre", dropout=0.5).add(torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
     assert set(found.unique().tolist()) == {0.0, 2.0}
 
 
 def test_rms_divides_what_the_sublayer_gets_by_its_root_mean_square():
     residual = Residual(2, "rms")
-    assert_close(residual.enter(DATA), DATA / 5**0.5, atol=1e-5, rtol=0)
-    assert_close(residual.leave(DATA, DATA), 2 * DATA)
+    assert_close(residual.normalise_input(DATA), DATA / 5**0.5, atol=1e-5, rtol=0)
+    assert_close(residual.add(DATA, DATA), 2 * DATA)
     assert [name for name, _ in residual.named_parameters()] == ["norm.weight"]
 
 
 @pytest.mark.parametrize("kind", ["pre", "post", "rms"])
 def test_to_leave_and_enter_in_one_go_is_to_do_both(kind):
     residual, following = Residual(2, kind), Residual(2, kind)
-    stream, entered = residual.onto(DATA, DATA, following.norm)
-    assert_close(stream, residual.leave(DATA, DATA))
-    assert_close(entered, following.enter(stream))
+    stream, entered = residual.add_and_normalise(DATA, DATA, following.norm)
+    assert_close(stream, residual.add(DATA, DATA))
+    assert_close(entered, following.normalise_input(stream))
     assert not residual.cleans(DATA)
 
 
 def test_a_bias_that_is_lent_is_added_before_anything_is_dropped():
     residual = Residual(64, "pre", dropout=0.5)
     residual.added = torch.ones(64)
-    found = residual.leave(torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
+    found = residual.add(torch.zeros(1, 1, 64), torch.ones(1, 1, 64))
     assert set(found.unique().tolist()) == {0.0, 4.0}
 
 

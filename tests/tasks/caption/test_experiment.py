@@ -20,7 +20,8 @@ from regard.training.run_directory import verify
 from regard.viewer.io import load, save
 
 DATA = ImageTextData(height=32, width=32, samples=60, batch_pixels=1 << 14)
-MODEL = ImageToTextModel(hidden_size=16, depth=1, stride=8)
+RECURRENT = {"decoder": "recurrent", "layers": 1, "attention": AttentionPart("additive")}
+MODEL = ImageToTextModel(hidden_size=16, depth=1, stride=8, **RECURRENT)
 QUICK = Train(max_steps=6, evaluate_every=3, checkpoint_every=3, learning_rate=1e-2)
 
 

@@ -18,6 +18,6 @@ def test_denoising_can_be_turned_off():
 
 
 def test_a_format_of_boxes_is_one_of_three():
-    with pytest.raises(ConfigError, match=r"data\.box_format: Input should be 'xyxy', 'xywh' or 'cxcywh', got 'yxyx'"):
+    with pytest.raises(ConfigError, match=r"data\.box_format needs to be xyxy, xywh or cxcywh, got 'yxyx'"):
         config.read(Config, overrides=["data.box_format=yxyx"])
     assert config.read(Config, overrides=["data.box_format=xywh"]).data.box_format == "xywh"

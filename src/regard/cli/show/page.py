@@ -1,6 +1,7 @@
 """Page of `regard show`: docstring, constructor, a drawing of the scope, and kernel coverage."""
 
 import inspect
+from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
@@ -16,7 +17,10 @@ from regard.attention.score import prepare
 from regard.cli.show.example import build, describe, run_example, untrained_note
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
 from regard.config.docs import Setting, describe_settings
+from regard.config.parameters import Parameter, list_parameters
 
+KINDS = ("score", "normalise", "scope", "mechanisms")
+"""Kinds whose parameters are settings of model.attention."""
 WIDTH = 100
 """Line length of the descriptions of settings."""
 
@@ -34,6 +38,8 @@ def write_page(name: str, kind: str | None = None) -> str:
         )
     cls = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(cls) or "", f"Build it\n{indent(constructor(cls))}"]
+    if parameters := list_parameters(cls, kind) if kind in KINDS else {}:
+        parts.append(f"Parameters, beside --model.attention={name}\n{indent(write_parameters(name, parameters))}")
     if kind == "scope":
         parts.append(f"What it allows\n{indent(draw_scope(name))}")
     if kind == "positions":
@@ -52,6 +58,18 @@ def settings(name: str) -> str:
     heading = "Settings with their defaults; a dash is None"
     usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
     return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
+
+
+def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Each parameter as an option with its default, its type, and below it what it means."""
+    lines = []
+    for parameter in parameters.values():
+        place = f"{name}." if parameter.name in ("name", "heads", "size") else ""
+        default = "-" if parameter.default is None else str(parameter.default)
+        shown = default.lower() if isinstance(parameter.default, bool) else default
+        lines.append(f"--model.attention.{place}{parameter.name}={shown}   ({parameter.kind})")
+        lines += [indent(fill(parameter.meaning, WIDTH))] if parameter.meaning else []
+    return "\n".join(lines)
 
 
 def _setting(config: Any, setting: Setting) -> str:

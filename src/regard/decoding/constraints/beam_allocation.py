@@ -22,20 +22,20 @@ from regard.decoding.topk import select_highest
 
 
 def extend_banks(
-    front: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: ConstraintState, beams: int
+    active: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], guard: Guard, watched: ConstraintState, beams: int
 ) -> Extensions:
     """Extensions of a step: each row's best tokens, and for each phrase the best token that continues it."""
     values, tokens = suggest_tokens(logs, guard, watched, beams)
     left = guard.include.left(guard.include.move(watched.include, tokens)).cpu()
     values, tokens = values.cpu(), tokens.cpu()
-    sentences, width = front.scores.shape
-    totals = (front.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
+    sentences, width = active.scores.shape
+    totals = (active.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
     scores, order = totals.sort(dim=1, descending=True, stable=True)
     rows = order // values.shape[1] + torch.arange(sentences)[:, None] * width
     values, tokens, left = (each.reshape(sentences, -1).gather(1, order) for each in (values, tokens, left))
     ahead = Candidates(scores, values, tokens, rows)
     ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
-    return Extensions(ahead, ended, select_candidates(ahead, left, [guard.needed[each] for each in front.sentences], beams))
+    return Extensions(ahead, ended, select_candidates(ahead, left, [guard.needed[each] for each in active.sentences], beams))
 
 
 def suggest_tokens(

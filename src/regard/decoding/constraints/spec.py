@@ -59,7 +59,7 @@ def parse_spec(line: Line) -> ConstraintSpec:
 
 
 def build_guard(
-    asked: Sequence[ConstraintSpec],
+    specs: Sequence[ConstraintSpec],
     spelling: Spelling,
     target: Callable[[str], str],
     block: int,
@@ -70,9 +70,9 @@ def build_guard(
 
     `target` applies the target side's text preprocessing. A prefix comes behind a forced BOS that writes nothing.
     """
-    if not block and not any(map(any, asked)):
+    if not block and not any(map(any, specs)):
         return None
-    prefixes = {each.prefix: _build_prefix(each.prefix, spelling, target) for each in asked}
+    prefixes = {each.prefix: _build_prefix(each.prefix, spelling, target) for each in specs}
     if forced_bos is not None and forced_bos < len(spelling.letters) and spelling.is_silent(forced_bos):
         prefixes = {text: prefix.behind(forced_bos) if text else prefix for text, prefix in prefixes.items()}
     constraints = [
@@ -81,25 +81,25 @@ def build_guard(
             tuple(_spell_required(phrase, spelling, target) for phrase in each.include),
             tuple(spelt for phrase in each.exclude if (spelt := _spell_phrase(phrase, spelling, target)) is not None),
         )
-        for each in asked
+        for each in specs
     ]
     return Guard(constraints, spelling, block, device)
 
 
-def _expand_phrases(name: str, count: int, given: Phrases | None) -> list[tuple[str, ...]]:
-    if isinstance(given, str):
-        raise ValueError(f"{name} needs a list of phrases, got the text {given!r}; one phrase is [{given!r}]")
-    if given is None or all(isinstance(each, str) for each in given):
-        return [tuple(str(each) for each in given or ())] * count
-    if len(given) != count:
-        raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(given)}")
-    if wrong := [each for each in given if not _is_text_list(each)]:
+def _expand_phrases(name: str, count: int, phrases: Phrases | None) -> list[tuple[str, ...]]:
+    if isinstance(phrases, str):
+        raise ValueError(f"{name} needs a list of phrases, got the text {phrases!r}; one phrase is [{phrases!r}]")
+    if phrases is None or all(isinstance(each, str) for each in phrases):
+        return [tuple(str(each) for each in phrases or ())] * count
+    if len(phrases) != count:
+        raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(phrases)}")
+    if wrong := [each for each in phrases if not _is_text_list(each)]:
         raise ValueError(f"{name} needs lists of phrases throughout, got {wrong[0]!r} among them")
-    return [tuple(each) for each in given]
+    return [tuple(each) for each in phrases]
 
 
-def _is_text_list(given: Any) -> bool:
-    return isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)
+def _is_text_list(phrases: Any) -> bool:
+    return isinstance(phrases, (list, tuple)) and all(isinstance(each, str) for each in phrases)
 
 
 def _build_prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:

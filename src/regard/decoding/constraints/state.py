@@ -9,7 +9,6 @@ from torch import Tensor
 
 from regard.data.special_tokens import EOS
 from regard.decoding.constraints import prefix as prefixes
-from regard.decoding.constraints.ngrams import mask_repeats
 from regard.decoding.constraints.phrases import Phrases
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
@@ -118,3 +117,19 @@ def unsatisfiable_error(length: int) -> ValueError:
         "an n-gram that may not be repeated stands in the way of the prefix or of a phrase to include, or the model gives "
         "what is asked for no probability at all; ask for less"
     )
+
+
+def mask_repeats(written: Int[Tensor, "rows time"], size: int, vocabulary: int) -> Bool[Tensor, "rows vocabulary"]:
+    """Mask of the tokens that would repeat an n-gram of `size` tokens.
+
+    Paulus, Xiong and Socher 2018, https://arxiv.org/abs/1705.04304, for groups of three.
+    """
+    rows, time = written.shape
+    mask = torch.zeros(rows, vocabulary, dtype=torch.bool, device=written.device)
+    if time < size:
+        return mask
+    groups = written.unfold(1, size, 1)  # (rows, groups, size)
+    same = (groups[..., :-1] == written[:, None, time - size + 1 :]).all(-1)
+    row, place = same.nonzero(as_tuple=True)
+    mask[row, groups[row, place, -1]] = True
+    return mask

@@ -1,6 +1,7 @@
 """Streaming search: yields the tokens that are decided while the search goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -12,7 +13,6 @@ from regard.decoding.engines.eager.beam import ArrayBeamSearch as Native
 from regard.decoding.engines.types import Engine
 from regard.decoding.max_length import resolve_limits
 from regard.decoding.search import Searcher
-from regard.decoding.streaming.stable_prefix import EndPosition, find_stable_prefix
 from regard.models.types import Decoder
 from regard.tree import Tree
 
@@ -58,22 +58,66 @@ def _stream_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[lis
         if len(found) > before:
             before = len(found)
             yield found
-    yield search.found(0)[0].tokens
+    yield search.backtrace_best(0)[0].tokens
 
 
 def _stream_reference(search: BeamSearch, memory: Tree) -> Iterator[list[int]]:
     """Stream `decoding.beam`."""
-    front, before = search.begin(memory), 0
-    while front is not None:
+    active, before = search.begin(memory), 0
+    while active is not None:
         with torch.no_grad():
-            front = search.advance(front)
-        if front is None:
+            active = search.advance(active)
+        if active is None:
             break
         [[pool]] = search.pools
         found = find_stable_prefix(
-            [*search.history.moments, front.moment], EndPosition(pool[0].step, pool[0].row) if pool else None
+            [*search.history.steps, active.input], EndPosition(pool[0].step, pool[0].row) if pool else None
         )
         if len(found) > before:
             before = len(found)
             yield found
-    yield search.history.found(search.answers(0)[0], weights=False).tokens
+    yield search.history.backtrace(search.answers(0)[0], weights=False).tokens
+
+
+@runtime_checkable
+class BackPointers(Protocol):
+    """Decoder input of a step: the token of each row, and its back-pointer to a row of the step before."""
+
+    @property
+    def tokens(self) -> Any: ...
+
+    @property
+    def parents(self) -> Any: ...
+
+
+class EndPosition(NamedTuple):
+    """End of a hypothesis: the step and the row that predicted its last token."""
+
+    step: int
+    row: int
+
+
+def find_stable_prefix(steps: Sequence[BackPointers], ended: EndPosition | None = None) -> list[int]:
+    """Common prefix of all active hypotheses for one sentence, and of the best that has `ended`.
+
+    The rows of the last step are the active ones; the first step was fed BOS. Backtraced, their paths meet at one row, and
+    are one up to there. Whatever ended with a lower score cannot win, and active hypotheses only get longer: so this is a
+    prefix of the answer, and grows from step to step.
+    """
+    last = len(steps) if ended is None else ended.step
+    rows = set(range(len(steps[-1].tokens)))
+    for step in range(len(steps) - 1, 0, -1):
+        rows |= {ended.row} if ended is not None and step == last else set()
+        if step <= last and len(rows) == 1:
+            return _backtrace(steps[: step + 1], rows.pop())
+        rows = {int(steps[step].parents[row]) for row in rows}
+    return []
+
+
+def _backtrace(steps: Sequence[BackPointers], row: int) -> list[int]:
+    """Tokens on the path to a row of the last of these steps."""
+    tokens = []
+    for step in reversed(steps[1:]):
+        tokens.append(int(step.tokens[row]))
+        row = int(step.parents[row])
+    return tokens[::-1]

@@ -19,10 +19,10 @@ from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.inference.load import load
 from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import halves
+from regard.interop.compat import get_halves
 from regard.interop.ctranslate2.specification import files, place, room, spellings
 from regard.interop.engine import UNTRACED
-from regard.interop.engine_cache import kept
+from regard.interop.engine_cache import cache_engine
 from regard.interop.require import needed
 
 FORBIDDEN = (PAD, BOS)
@@ -39,7 +39,9 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine ctranslate2 runs on the CPU here, got --device {device}; leave one of the two out")
     trained = load(directory, "cpu")
-    return Ctranslate2(trained, kept(directory, f"ctranslate2-{precision}", lambda: files(trained, precision)), precision)
+    return Ctranslate2(
+        trained, cache_engine(directory, f"ctranslate2-{precision}", lambda: files(trained, precision)), precision
+    )
 
 
 class Ctranslate2(Trained):
@@ -52,7 +54,7 @@ class Ctranslate2(Trained):
 
     def __init__(self, trained: Trained, directory: Path, precision: str = "float32"):
         needed("ctranslate2", "ct2")
-        self.attention = f"decoder.{place(trained.head, halves(trained.model)[1])[0]}.cross"
+        self.attention = f"decoder.{place(trained.head, get_halves(trained.model)[1])[0]}.cross"
         head = Head(self.attention, None, trained.head.shift)
         super().__init__(trained.name, trained.config, trained.codec, trained.model, head)
         self.directory, self.precision, self.room = directory, precision, room(trained)

@@ -6,16 +6,16 @@ from pathlib import Path
 from regard.inference.load import load
 from regard.inference.sequence_predictor import Trained
 from regard.interop.ctranslate2.specification import files
-from regard.interop.output import free, put
+from regard.interop.output import check_free, write_directory
 from regard.interop.standalone import CONFIG, README, SIDES, build_tokenizers, describe, dump, fill_readme
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory, and say what it is."""
-    free(out)
+    check_free(out)
     trained = load(run, "cpu")
     model = files(trained, precision)
-    size = put(out, {**model, **standalone(trained, model)})
+    size = write_directory(out, {**model, **standalone(trained, model)})
     return f"{out}: a CTranslate2 model in {precision}, {size:,} bytes; README.md in it has code that runs it"
 
 

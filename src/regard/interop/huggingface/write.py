@@ -16,17 +16,17 @@ from regard.interop.huggingface.families import FAMILIES
 from regard.interop.huggingface.special import special
 from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
-from regard.interop.output import free, put
+from regard.interop.output import check_free, write_directory
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory, and say what it is."""
-    free(out)
+    check_free(out)
     if precision != "float32":
         raise RefusedError(f"huggingface has the precision float32, got {precision!r}: transformers rounds when it loads")
     trained = load(run, "cpu")
     made = files(trained)
-    size = put(out, made)
+    size = write_directory(out, made)
     kind = json.loads(made["config.json"])["architectures"][0]
     tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {tokenizer(trained.codec)}"
     return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
@@ -54,7 +54,7 @@ def _pictured(trained: Trained) -> dict[str, bytes]:
     """The same for a model that reads pictures."""
     from safetensors.torch import save
 
-    if fault := write_vision_encoder_decoder.misfit(trained):
+    if fault := write_vision_encoder_decoder.find_misfit(trained):
         raise refused(fault)
     made = {
         "config.json": _json(write_vision_encoder_decoder.config(trained)),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import halves
+from regard.interop.compat import get_halves
 from regard.interop.huggingface import t5_import
 from regard.interop.huggingface.families import FAMILIES, RELATIVE
 from regard.interop.huggingface.settings import ACTIVATIONS, GATED, Settings
@@ -16,7 +16,7 @@ from regard.interop.huggingface.vocab import copies
 KIND = "t5"
 
 
-def misfit(trained: Trained) -> str | None:
+def find_misfit(trained: Trained) -> str | None:
     """None where a T5 computes what the model does, else what it would need to be."""
     model = trained.config.model
     needed: dict[str, Any] = {"encoder": "transformer", "decoder": "transformer", "bias": False, "self_attention": "t5"}
@@ -27,6 +27,8 @@ def misfit(trained: Trained) -> str | None:
             return f"{said}: train with model.{name}={str(value).lower()}"
     if {*model.attention.name.split("+")} != {"transformer", "dot"}:
         return f"looks at its source by {model.attention.name}, and T5 by transformer+dot"
+    if model.attention.parameters:
+        return f"sets {', '.join(model.attention.parameters)} of its attention, and T5 has none of these"
     width, read = model.self_attention_size or model.hidden_size, model.attention.size or model.hidden_size
     if (model.heads, width) != (model.attention.heads, read):
         own, other = f"{model.heads} heads of {width} together", f"{model.attention.heads} of {read} for its source"
@@ -40,7 +42,7 @@ def misfit(trained: Trained) -> str | None:
 
 def _tables(trained: Trained) -> str | None:
     """What keeps its tables from being those of a T5."""
-    encoder, decoder = halves(trained.model)
+    encoder, decoder = get_halves(trained.model)
     if not torch.equal(encoder.embedding.table.weight, decoder.embedding.table.weight):
         return (
             "has several tables of embeddings, and one for all is needed: train with data.joint_vocab=true and "

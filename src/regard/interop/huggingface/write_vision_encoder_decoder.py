@@ -9,11 +9,11 @@ from regard.config import ImageToTextModel
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import whole
+from regard.interop.compat import find_composition
 from regard.interop.huggingface.families import PICTURES
 from regard.interop.huggingface.special import owners, special
 from regard.interop.huggingface.vision_encoder_decoder import trocr, vit
-from regard.interop.huggingface.vision_encoder_decoder.parameters import given
+from regard.interop.huggingface.vision_encoder_decoder.parameters import convert_to_theirs
 from regard.interop.huggingface.vision_encoder_decoder.processor import BILINEAR, Standard
 from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
 from regard.interop.huggingface.vocab import copies
@@ -28,9 +28,9 @@ POOLER = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Parameters that transformers makes and no decoder looks at: they are written as zeros."""
 
 
-def misfit(trained: Trained) -> str | None:
+def find_misfit(trained: Trained) -> str | None:
     """None where a VisionEncoderDecoder computes what the model does, else what it would need to be."""
-    if fault := whole(trained.model):
+    if fault := find_composition(trained.model):
         return fault
     model = trained.config.model
     for name, value in PLAIN.items():
@@ -43,6 +43,8 @@ def _decoder(model: ImageToTextModel) -> str | None:
     look = model.attention
     if (look.name, look.heads, look.size or model.hidden_size) != ("transformer", model.heads, model.hidden_size):
         return f"looks at its picture by {look.name} with {look.heads} heads, and transformer with {model.heads} is needed"
+    if look.parameters:
+        return f"sets {', '.join(look.parameters)} of its attention, and neither GPT-2 nor TrOCR has these"
     if model.embedding_size not in (None, model.hidden_size) or model.output.name != "projection":
         return "has embeddings of another size than its layers, or another output than a projection, and neither is known"
     if model.norm == "rms":
@@ -78,7 +80,7 @@ def _output(trained: Trained) -> str | None:
     return "adds a bias to its output, which neither a GPT-2 nor a TrOCR has" if bias.any() else None
 
 
-def told(trained: Trained) -> PictureSettings:
+def settings(trained: Trained) -> PictureSettings:
     """The model in the words of transformers."""
     model, codec, encoder = trained.config.model, trained.codec, trained.model.get_submodule("encoder")
     assert isinstance(encoder, Patches), "it is no misfit"
@@ -113,7 +115,7 @@ def _written(trained: Trained) -> dict[str, Any]:
 
 def config(trained: Trained) -> dict[str, Any]:
     """config.json."""
-    found, ids = told(trained), special(trained.codec.target)
+    found, ids = settings(trained), special(trained.codec.target)
     table: dict[str, Any] = {"model_type": PICTURES, "architectures": [ARCHITECTURE], "dtype": "float32"}
     table |= {"encoder": dict(found.encoder), "decoder": dict(found.decoder), "is_encoder_decoder": True}
     table |= {"decoder_start_token_id": ids["start"], "eos_token_id": ids["end"], "pad_token_id": ids["pad"]}
@@ -129,10 +131,10 @@ def processor(codec: ImageTextCodec) -> dict[str, Any]:
 
 def weights(trained: Trained) -> dict[str, Tensor]:
     """The state of their model by its names, tied tensors once."""
-    ours, found = trained.model.state_dict(), told(trained)
+    ours, found = trained.model.state_dict(), settings(trained)
     kind, size, whole_ = found.kind, found.encoder["hidden_size"], ours["encoder.query"]
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
-    made = given([*vit.pieces(found), *kind.pieces(found)], ours)
+    made = convert_to_theirs([*vit.pieces(found), *kind.pieces(found)], ours)
     for name, vector in zip(vit.TOKENS[found.encoder["model_type"]], whole_, strict=True):
         made[f"encoder.embeddings.{name}"] = vector[None, None]
     places = ours["encoder.positions.table"].flatten(0, 1)

@@ -1,4 +1,4 @@
-"""onnxruntime as an engine: the same answers from exported graphs, in float32 or int8."""
+"""onnxruntime engine: answers from exported graphs, in float32 or int8."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -11,10 +11,10 @@ from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError
 from regard.inference.sequence_predictor import Trained
-from regard.interop.engine_cache import kept
+from regard.interop.engine_cache import cache_engine
 from regard.interop.onnx.graphs import OUTPUT
 from regard.interop.onnx.sessions import ENCODER, Sessions
-from regard.interop.onnx.sources import longest
+from regard.interop.onnx.sources import source_limit
 from regard.tasks import TaskConfig
 from regard.training.run_directory import STEP
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def opened(directory: Path, device: str = "auto", precision: str = "float32") -> "Onnx":
-    """Open a run directory for this engine; its graphs are made once and kept in the user's cache.
+    """Load a run directory for this engine; its graphs are exported once, into the cache of the user.
 
     What `regard export --to onnx` wrote, a directory or one file, has its graphs already, in the precision of its export.
     """
@@ -36,23 +36,25 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     if isinstance(trained, Onnx):
         return trained
 
-    home = kept(directory, f"onnx-{precision}", lambda: dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True)))
-    found = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
-    return Onnx(trained.name, trained.config, trained.codec, found, trained.head)
+    home = cache_engine(
+        directory, f"onnx-{precision}", lambda: dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    )
+    files = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
+    return Onnx(trained.name, trained.config, trained.codec, files, trained.head)
 
 
 def allow(trained: Trained, precision: str) -> None:
-    """Refuse another precision for graphs that have theirs."""
+    """Raise for another precision than that of the export."""
     if isinstance(trained, Onnx) and precision != "float32":
         raise RefusedError(f"an exported model keeps the precision of its export: leave --precision {precision} out")
 
 
 def exported(trained: Trained, precision: str = "float32") -> "Onnx":
-    """The same model, run by graphs that are made for it; nothing is written."""
+    """The model with graphs exported in memory."""
     from regard.interop.onnx.write import graphs
 
-    made = dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
-    return Onnx(trained.name, trained.config, trained.codec, made, trained.head)
+    exported_graphs = dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    return Onnx(trained.name, trained.config, trained.codec, exported_graphs, trained.head)
 
 
 class Onnx(Trained):
@@ -72,7 +74,7 @@ class Onnx(Trained):
         for needed in (ENCODER, STEP):
             if needed not in graphs:
                 raise DamagedError(f"an exported model needs {needed}, and its manifest has none; export it again")
-        sessions = Sessions(graphs[ENCODER], graphs[STEP], longest(config))
+        sessions = Sessions(graphs[ENCODER], graphs[STEP], source_limit(config))
         width = sessions.decoder.graph.widths.get(OUTPUT)
         if isinstance(width, int) and width != codec.target.size:
             raise DamagedError(

@@ -22,8 +22,8 @@ from regard.interop.onnx import parity, tracing
 from regard.interop.onnx.archive import packed
 from regard.interop.onnx.quantise import quantised
 from regard.interop.onnx.sessions import ENCODER, Graph
-from regard.interop.onnx.sources import longest
-from regard.interop.output import free, put, put_file
+from regard.interop.onnx.sources import source_limit
+from regard.interop.output import check_free, write_directory, write_file
 from regard.interop.require import needed
 from regard.interop.standalone import CONFIG as DESCRIPTION
 from regard.interop.standalone import README, build_tokenizers, describe, dump, fill_readme
@@ -37,9 +37,9 @@ MOST = 2**31 - 2**20
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory or the file, and say what it is."""
-    free(out)
+    check_free(out)
     made = files(writer(run), precision)
-    size = put_file(out, packed(made)) if out.suffix == ARCHIVE else put(out, made)
+    size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
     return (
         f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them, and the code in its "
         "README.md does so without regard"
@@ -75,7 +75,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
 
 def standalone(trained: Trained, graphs: Mapping[str, bytes]) -> dict[str, bytes]:
     """Tokenizers, export.json and README.md, by which the graphs run without regard."""
-    tokenizers, most = build_tokenizers(trained.codec), longest(trained.config)
+    tokenizers, most = build_tokenizers(trained.codec), source_limit(trained.config)
     described, template, more = {}, "onnx/readme_text.md", {}
     if not isinstance(most, int):
         data, stride = trained.config.data, most.stride
@@ -112,9 +112,9 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
         )
     for library in ("onnx", "onnxscript", "onnxruntime"):
         needed(library, "onnx")
-    most = longest(trained.config)
+    most = source_limit(trained.config)
     made = tracing.encoder(model, most), tracing.step(model, most)
-    parity.equal(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
+    parity.check_parity(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
     return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
 
 

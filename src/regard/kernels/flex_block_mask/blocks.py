@@ -46,9 +46,9 @@ def describe_structure(scope: Scope) -> Hashable:
     """
     if not is_dataclass(scope):
         raise TypeError(f"needs scopes that are dataclasses, got {type(scope).__name__}")
-    found = (type(scope), *(_part(getattr(scope, each.name)) for each in fields(scope)))
-    hash(found)
-    return found
+    structure = (type(scope), *(_part(getattr(scope, field.name)) for field in fields(scope)))
+    hash(structure)
+    return structure
 
 
 def _part(value: Any) -> Any:
@@ -83,26 +83,30 @@ def find_block_mask(request: Request) -> BlockMaskEntry:
     """The block mask of a request, rebuilt only where its scope is another one or its tensors were written to."""
     batch, heads, queries, _ = request.query.shape
     request.scope.check(batch, heads, queries, request.keys.shape[2])
-    asked, holds = build_cache_key(request), collect_mask_tensors(request)
-    if holds:
-        return _of_tensors(request, asked, holds)
-    if asked not in CACHE:
+    key, tensors = build_cache_key(request), collect_mask_tensors(request)
+    if tensors:
+        return _of_tensors(request, key, tensors)
+    if key not in CACHE:
         if len(CACHE) >= CACHE_SIZE:
             del CACHE[next(iter(CACHE))]
         mask = build_block_mask(request)
-        left = mask.kv_num_blocks if mask.full_kv_num_blocks is None else mask.kv_num_blocks + mask.full_kv_num_blocks
-        CACHE[asked] = BlockMaskEntry(mask, left.sum().item() / (left.numel() * mask.kv_indices.shape[-1]))
-    return CACHE[asked]
+        nonempty = mask.kv_num_blocks if mask.full_kv_num_blocks is None else mask.kv_num_blocks + mask.full_kv_num_blocks
+        CACHE[key] = BlockMaskEntry(mask, nonempty.sum().item() / (nonempty.numel() * mask.kv_indices.shape[-1]))
+    return CACHE[key]
 
 
-def _of_tensors(request: Request, asked: Hashable, holds: list[Tensor]) -> BlockMaskEntry:
-    if any(each.is_inference() for each in holds) or is_capturing():  # these have no version counter
+def _of_tensors(request: Request, key: Hashable, tensors: list[Tensor]) -> BlockMaskEntry:
+    if any(each.is_inference() for each in tensors) or is_capturing():  # these have no version counter
         return BlockMaskEntry(build_block_mask(request), None)
-    versions = [each._version for each in holds]
-    for before, their, written, found in LATEST:
-        if before == asked and versions == written and all(one is other for one, other in zip(their, holds, strict=True)):
-            return found
-    LATEST[:] = [(asked, holds, versions, BlockMaskEntry(build_block_mask(request), None))]
+    versions = [each._version for each in tensors]
+    for known_key, known_tensors, known_versions, entry in LATEST:
+        if (
+            known_key == key
+            and versions == known_versions
+            and all(one is other for one, other in zip(known_tensors, tensors, strict=True))
+        ):
+            return entry
+    LATEST[:] = [(key, tensors, versions, BlockMaskEntry(build_block_mask(request), None))]
     return LATEST[0][-1]
 
 
@@ -127,10 +131,12 @@ def build_block_mask(request: Request) -> "BlockMask":
     counts = torch.cat(strips, dim=2)
     full = counts == TILE * TILE
     partial = (counts > 0) & ~full
-    (left, places), (whole, whole_places) = (
+    (partial_counts, partial_indices), (full_counts, full_indices) = (
         (kind.sum(-1, dtype=torch.int32), _sort_first(kind)) for kind in (partial, full)
     )
-    return BlockMask.from_kv_blocks(left, places, whole, whole_places, TILE, visible, (queries, keys))
+    return BlockMask.from_kv_blocks(
+        partial_counts, partial_indices, full_counts, full_indices, TILE, visible, (queries, keys)
+    )
 
 
 def build_mask_mod(request: Request) -> Any:

@@ -60,5 +60,5 @@ def run_flex_attention(
 
     if not torch.compiler.is_dynamo_compiling():
         raise UnfusedError("the compiler is switched off")
-    found: Tensor = flex_attention(query, keys, values, block_mask=blocks, scale=scale, enable_gqa=grouped)
-    return found
+    context: Tensor = flex_attention(query, keys, values, block_mask=blocks, scale=scale, enable_gqa=grouped)
+    return context

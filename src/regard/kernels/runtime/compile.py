@@ -22,12 +22,12 @@ RETRIES = 3
 """Retries of a failed compilation."""
 
 
-def launch(program: Any, grid: tuple[int, ...], /, *given: Any, **options: Any) -> None:
+def launch(program: Any, grid: tuple[int, ...], /, *arguments: Any, **options: Any) -> None:
     """Launch a kernel, or compile it for arguments like these."""
     if PREPARING.get():
-        retry(partial(program.warmup, *given, grid=grid, **options))
+        retry(partial(program.warmup, *arguments, grid=grid, **options))
     else:
-        program[grid](*given, **options)
+        program[grid](*arguments, **options)
 
 
 def compile_kernels(work: Callable[[], object], device: torch.device) -> None:

@@ -16,14 +16,14 @@ NUMBER_TYPES = frozenset((int, float, bool, str, type(None)))
 
 
 def launch_cached(
-    program: Any, grid: tuple[int, int, int], given: Mapping[str, Any], first: Sequence[Any] = (), /, **options: Any
+    program: Any, grid: tuple[int, int, int], arguments: Mapping[str, Any], first: Sequence[Any] = (), /, **options: Any
 ) -> None:
     """Launch a kernel with its `first` arguments in order, and the rest by name."""
-    values = [*first, *map(given.__getitem__, program.arg_names[len(first) :])]
+    values = [*first, *map(arguments.__getitem__, program.arg_names[len(first) :])]
     key = tuple(build_launch_key(program, values, options))
-    known = CACHE.get(key)
-    if known is not None:
-        known[grid](*values)
+    compiled = CACHE.get(key)
+    if compiled is not None:
+        compiled[grid](*values)
         return
     compiled = program[grid](*values, **options)
     if compiled is not None:  # the interpreter compiles nothing
@@ -39,15 +39,15 @@ def build_launch_key(program: Any, values: Sequence[Any], options: Mapping[str, 
     behind a lock.
     """
     lead = values[0][0] if values[0].__class__ is tuple else values[0]
-    found = [program.fn, lead.device, *options.values()]
-    add = found.append
-    for each in values:  # one loop without function calls: it runs at every launch
-        if each.__class__ in NUMBER_TYPES:
-            add(each)
-        elif each.__class__ is tuple:
-            add((tuple, len(each)))
-            for part in each:
+    key = [program.fn, lead.device, *options.values()]
+    add = key.append
+    for value in values:  # one loop without function calls: it runs at every launch
+        if value.__class__ in NUMBER_TYPES:
+            add(value)
+        elif value.__class__ is tuple:
+            add((tuple, len(value)))
+            for part in value:
                 add(part if part.__class__ in NUMBER_TYPES else part.dtype if part.data_ptr() % 16 == 0 else (part.dtype,))
         else:
-            add(each.dtype if each.data_ptr() % 16 == 0 else (each.dtype,))
-    return found
+            add(value.dtype if value.data_ptr() % 16 == 0 else (value.dtype,))
+    return key

@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 @no_type_check
-def empty_kernel(given):
+def empty_kernel(value):
     """Empty kernel, which computes its program id."""
     tl.program_id(0)
 

@@ -14,47 +14,47 @@ import torch
 from regard.kernels.runtime.capability import find_shared_memory
 
 Set = TypeVar("Set")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 TOO_LARGE: dict[Hashable, int] = {}
 """Number of tile sizes found too large, by kind of kernel."""
-HERE: AbstractContextManager[Any] = nullcontext()
+CURRENT_DEVICE: AbstractContextManager[Any] = nullcontext()
 
 
 def launch_largest(
-    start: Callable[[Set], Made],
+    start: Callable[[Set], Result],
     sets: Sequence[Set],
     need: Callable[[Set], int],
     device: torch.device,
     kind: Hashable,
-) -> Made:
+) -> Result:
     """Launch a kernel with the largest of these tile sizes that fits on the device.
 
     The sizes come largest first; `need` estimates bytes of shared memory. Sizes found too large are remembered for a `kind`
     of kernel on a device; the smallest is always tried, and raises OutOfResources where even that does not fit.
     """
     known = kind, device
-    place = TOO_LARGE.get(known)
-    if place is None:
-        place = TOO_LARGE[known] = count_too_large(sets, need, find_shared_memory(device))
+    index = TOO_LARGE.get(known)
+    if index is None:
+        index = TOO_LARGE[known] = count_too_large(sets, need, find_shared_memory(device))
     with use_device(device):
-        while place < len(sets) - 1:
+        while index < len(sets) - 1:
             try:
-                return start(sets[place])
+                return start(sets[index])
             except Exception as error:
                 if type(error).__name__ != "OutOfResources":  # Triton's; to import it here would cost every launch
                     raise
-            place = TOO_LARGE[known] = place + 1 + count_too_large(sets[place + 1 :], need, find_shared_memory(device))
-        return start(sets[place])
+            index = TOO_LARGE[known] = index + 1 + count_too_large(sets[index + 1 :], need, find_shared_memory(device))
+        return start(sets[index])
 
 
 def count_too_large(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
     """The number of tile sizes, from the first on, whose estimate is too large; never the last."""
-    return next((place for place, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
+    return next((index for index, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
 
 
 def use_device(device: torch.device) -> AbstractContextManager[Any]:
     """Context manager that makes a device current, on which Triton launches."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
-        return HERE
+        return CURRENT_DEVICE
     return torch.cuda.device(device)

@@ -124,49 +124,51 @@ def is_plainly_causal(request: Request) -> bool:
     return not isinstance(request.offset, Tensor) and request.offset == 0
 
 
-def choose_backends(asked: BackendRequest) -> Choice:
+def choose_backends(request: BackendRequest) -> Choice:
     """The cached choice for a kind."""
     if torch.compiler.is_compiling():  # a graph has the decision as a constant, and would guard on the cache
-        return Choice(select_order(asked), find_unfused_reason(asked))
-    found = CHOICES.get(asked)
-    if found is None:
-        found = CHOICES[asked] = Choice(select_order(asked), find_unfused_reason(asked))
-    return found
+        return Choice(select_order(request), find_unfused_reason(request))
+    choice = CHOICES.get(request)
+    if choice is None:
+        choice = CHOICES[request] = Choice(select_order(request), find_unfused_reason(request))
+    return choice
 
 
-def select_order(asked: BackendRequest) -> Order:
+def select_order(request: BackendRequest) -> Order:
     """Backend priority: FAST where cuDNN is both correct and faster; PyTorch falls back to the next by itself."""
-    wrong = asked.masked or asked.grouped or asked.single or (asked.causal and not asked.square)
-    right = not wrong and (asked.machine.cudnn >= FIXED or asked.whole)
-    return FAST if right and asked.machine.capability[0] in PREFERRED else SAFE
+    wrong = request.masked or request.grouped or request.single or (request.causal and not request.square)
+    right = not wrong and (request.machine.cudnn >= FIXED or request.whole)
+    return FAST if right and request.machine.capability[0] in PREFERRED else SAFE
 
 
-def find_unfused_reason(asked: BackendRequest) -> str | None:
+def find_unfused_reason(request: BackendRequest) -> str | None:
     """The reason why every backend but math would refuse, or None."""
-    if asked.machine.hip or flash_covers(asked):
+    if request.machine.hip or flash_covers(request):
         return None  # AMD's backends have other rules
-    modern = asked.machine.capability[0] >= 8
-    if asked.dtype not in (torch.float32, torch.float16, *((torch.bfloat16,) if modern else ())):
-        return f"needs float32, float16 or bfloat16 that this GPU computes in, got {str(asked.dtype).removeprefix('torch.')}"
-    step = _find_size_multiple(asked)
-    if asked.size % step or asked.value % step:
-        why = "under a mask " if asked.masked else ""
-        return f"needs heads of a multiple of {step} {why}to be fused on a GPU, got {asked.size} and {asked.value}"
+    modern = request.machine.capability[0] >= 8
+    if request.dtype not in (torch.float32, torch.float16, *((torch.bfloat16,) if modern else ())):
+        return (
+            f"needs float32, float16 or bfloat16 that this GPU computes in, got {str(request.dtype).removeprefix('torch.')}"
+        )
+    step = _find_size_multiple(request)
+    if request.size % step or request.value % step:
+        why = "under a mask " if request.masked else ""
+        return f"needs heads of a multiple of {step} {why}to be fused on a GPU, got {request.size} and {request.value}"
     return None
 
 
-def _find_size_multiple(asked: BackendRequest) -> int:
+def _find_size_multiple(request: BackendRequest) -> int:
     """The multiple that the memory-efficient backend needs of the head size."""
-    generation = asked.machine.capability[0]
-    if asked.dtype in HALVES:
+    generation = request.machine.capability[0]
+    if request.dtype in HALVES:
         return 8 if generation >= 7 else 1
     return 4 if generation >= 8 else 1
 
 
-def flash_covers(asked: BackendRequest) -> bool:
+def flash_covers(request: BackendRequest) -> bool:
     """True if the flash backend takes it, which pads heads of any size and supports grouped-query attention."""
-    fits = asked.size == asked.value <= 256 and not asked.masked and (asked.square or not asked.causal)
-    return fits and asked.dtype in HALVES and asked.machine.capability[0] >= 8
+    fits = request.size == request.value <= 256 and not request.masked and (request.square or not request.causal)
+    return fits and request.dtype in HALVES and request.machine.capability[0] >= 8
 
 
 LOCK = RLock()

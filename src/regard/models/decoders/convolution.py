@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard import registry
@@ -13,16 +13,18 @@ from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
-from regard.models.encoders import find_summary as summarise
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
+from regard.models.encoders import find_summary
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution, initialise_layer
 from regard.models.lr_scale import scale_learning_rate
-from regard.models.output_heads import OutputFactory as MakeOutput
+from regard.models.output_heads import OutputFactory
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
@@ -62,33 +64,33 @@ class Layer(nn.Module):
             self.fit = nn.Identity() if projects else initialise_layer(nn.Linear(self.cross.size, size))
 
     def convolve(
-        self, entered: Data, before: Float[Tensor, "rows before size"]
+        self, data: Data, before: Float[Tensor, "rows before size"]
     ) -> tuple[Data, Float[Tensor, "rows before size"]]:
         """Convolve these inputs behind the cached ones; returns the output and the new cache."""
-        whole = torch.cat((before, entered), dim=1)
+        whole = torch.cat((before, data), dim=1)
         return self.gated(whole), whole[:, whole.shape[1] - before.shape[1] :]
 
-    def look(
+    def attend(
         self,
         cross: Attention,
         data: Data,
         embedded: Float[Tensor, "rows time _"],
         memory: Memory,
         state: State,
-        asked: AttentionRequest,
+        request: AttentionRequest,
     ) -> Attended:
         """Cross-attention whose query adds the target embedding to the projected hidden state."""
-        return attend_beams(cross, (self.query(data) + embedded) * SQRT_HALF, memory, state, **asked._asdict())
+        return attend_beams(cross, (self.query(data) + embedded) * SQRT_HALF, memory, state, **request._asdict())
 
-    def read(self, data: Data, context: Context, memory: Memory) -> Data:
+    def add_context(self, data: Data, context: Context, memory: Memory) -> Data:
         """Add the context, scaled by √m because it is a mean over m source positions."""
         scale = repeat_for_beams(count_source_positions(memory).sqrt(), data.shape[0])[..., None].to(context.dtype)
         return (data + self.fit(context * scale)) * SQRT_HALF
 
-    def leave(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
+    def add_residual(self, entered: Data, data: Data, context: Context | None, memory: Memory | None) -> Data:
         """Output of the layer: adds the context and the residual connection, position by position."""
         if context is not None and memory is not None:
-            data = self.read(data, context, memory)
+            data = self.add_context(data, context, memory)
         return (data + entered) * SQRT_HALF
 
 
@@ -118,16 +120,20 @@ class Convolution(BaseDecoder):
         kernel: int = 3,
         attention: AttentionFactory = partial(build_attention, "dot"),
         positions: Positions | str | None = "sinusoidal",
-        output: MakeOutput = Projection,
+        output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
     ):
         super().__init__()
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
+        self.embedding = Embedding(
+            vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding, numbers=numbers
+        )
         self.widen = initialise_layer(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
@@ -136,9 +142,10 @@ class Convolution(BaseDecoder):
         self.summary = None if self.attends else nn.Linear(source, size)
         self.narrow = initialise_layer(nn.Linear(size, embedding))
         self.drop = nn.Dropout(drop_residual)
-        self.output = output(embedding, vocabulary, embedding, tie)
+        self.output = build_output(feedback, output, embedding, vocabulary, embedding, tie)
         sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.size, self.before = size, kernel - 1
 
     @property
@@ -149,7 +156,7 @@ class Convolution(BaseDecoder):
     def remember(self, encoded: Encoded) -> DecoderMemory:
         """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
-            return DecoderMemory({}, summary=self.summary(summarise(encoded)))
+            return DecoderMemory({}, summary=self.summary(find_summary(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
         memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
         return DecoderMemory(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
@@ -165,7 +172,7 @@ class Convolution(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: ConvolutionState,
         *,
@@ -178,23 +185,23 @@ class Convolution(BaseDecoder):
         data = self.widen(embedded)
         if self.summary is not None:
             data = data + repeat_for_beams(memory.summary, tokens.shape[0])[:, None]
-        inputs, attended, found = [], dict[str, Attended](), data
+        inputs, attended, hidden = [], dict[str, Attended](), data
         for number, layer in enumerate(self.layers):
             name, highest = f"decoder.{number}.cross", number + 1 == len(self.names)
-            found, last = layer.convolve(self.drop(data), state.inputs[number])
-            inputs.append(last)
-            kept = memory.memories.get(name)
-            if layer.cross is not None and kept is not None:
-                asked = AttentionRequest(state.position, weights or (highest and self.outcome is not None), statistics)
-                attended[name] = layer.look(layer.cross, found, embedded, kept, state.attentions[number], asked)
+            hidden, cache = layer.convolve(self.drop(data), state.inputs[number])
+            inputs.append(cache)
+            source = memory.memories.get(name)
+            if layer.cross is not None and source is not None:
+                request = AttentionRequest(state.position, weights or (highest and self.outcome is not None), statistics)
+                attended[name] = layer.attend(layer.cross, hidden, embedded, source, state.attentions[number], request)
             if not highest:
-                data = layer.leave(data, found, attended[name].context if name in attended else None, kept)
-        output = self.say(data, found, embedded, attended, memory, project)
-        carried = tuple(look.state for look in attended.values()) or state.attentions
-        state = ConvolutionState(tuple(inputs), carried, state.position + tokens.shape[1])
-        return Step(output, state, drop_weights(attended, weights))
+                data = layer.add_residual(data, hidden, attended[name].context if name in attended else None, source)
+        logits = self.compute_logits(data, hidden, embedded, attended, memory, project)
+        states = tuple(output.state for output in attended.values()) or state.attentions
+        state = ConvolutionState(tuple(inputs), states, state.position + tokens.shape[1])
+        return Step(logits, state, drop_weights(attended, weights))
 
-    def say(
+    def compute_logits(
         self,
         entered: Data,
         data: Data,
@@ -205,18 +212,18 @@ class Convolution(BaseDecoder):
     ) -> Logits:
         """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
-        kept, last = memory.memories.get(name), attended.get(name)
+        source, last = memory.memories.get(name), attended.get(name)
 
         def logits(context: Context | None, entered: Data, data: Data) -> Logits:
-            narrow = self.drop(self.narrow(layer.leave(entered, data, context, kept)))
-            said: Logits = self.output(narrow, self.embedding.table.weight) if project else narrow
-            return said
+            narrow = self.drop(self.narrow(layer.add_residual(entered, data, context, source)))
+            output: Logits = self.output(narrow, self.embedding.table.weight) if project else narrow
+            return output
 
-        if layer.cross is None or kept is None or last is None or self.outcome is None:
+        if layer.cross is None or source is None or last is None or self.outcome is None:
             return logits(None if last is None else last.context, entered, data)
-        look = LastAttention(layer.cross, kept, last, data, embedded, memory.tokens)
-        said: Logits = self.outcome(look, logits, entered, data)
-        return said
+        attention = LastAttention(layer.cross, source, last, data, embedded, memory.tokens)
+        output: Logits = self.outcome(attention, logits, entered, data)
+        return output
 
 
 def count_source_positions(memory: Memory) -> Float[Tensor, "sources 1"]:

@@ -5,15 +5,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Encoded, Memory
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, recurrent_fused, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary as summarise
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams, measure_weights
@@ -92,12 +94,14 @@ class Recurrent(BaseDecoder):
         output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         variational: bool = False,
     ):
         super().__init__()
         check_options(order, summary, initial)
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         self.cross = attention(size, source)
         self.before = order == "bahdanau"
@@ -107,15 +111,21 @@ class Recurrent(BaseDecoder):
         context = self.cross.size if self.cross is not None else source * self.sees
         fed = (context if self.before else size) * self.feeds + source * self.sees
         self.embedding = Embedding(
-            vocabulary, embedding, spread=EMBEDDING_BOUND, dropout=drop_embedding, variational=variational
+            vocabulary,
+            embedding,
+            spread=EMBEDDING_BOUND,
+            dropout=drop_embedding,
+            variational=variational,
+            numbers=numbers,
         )
         self.layers = nn.ModuleList(build_cells(cell, size if number else embedding + fed, size) for number in range(layers))
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
         token = 0 if self.cross is not None and not self.before else embedding  # previous token, except in Luong's order
         self.readout = nn.Linear(size + context + token, size)
-        self.output = output(size, vocabulary, embedding, tie)
+        self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.drop = Drop(drop_residual, variational)
         self.size, self.states = size, STATES[cell]
 
@@ -158,7 +168,7 @@ class Recurrent(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: RecurrentState,
         *,
@@ -173,10 +183,10 @@ class Recurrent(BaseDecoder):
             embedded = torch.cat((embedded, vector), dim=-1)
         mask, needed, attended = state.masks[-1], weights or self.outcome is not None, None
         if self.cross is None:
-            top, after = self.at_once(embedded, state)
+            top, after = self.run_layers(embedded, state)
             readout = self.read(top, embedded)
         elif not self.feeds:
-            top, after = self.at_once(embedded, state)
+            top, after = self.run_layers(embedded, state)
             attended = attend_beams(
                 self.cross,
                 top,
@@ -192,10 +202,12 @@ class Recurrent(BaseDecoder):
             top, readout, attended, after = unroll(self.cross, embedded, cross_memory, state, needed or bool(statistics))
             attended = measure_weights(self.cross, attended, cross_memory.keep, weights=needed, statistics=statistics)
         after = after._replace(position=state.position + tokens.shape[1])
-        output = self.say(StepStates(top, readout, attended), embedded, memory, mask, project)
-        return Step(output, after, drop_weights({} if attended is None else {CROSS_NAME: attended}, weights))
+        logits = self.compute_logits(StepStates(top, readout, attended), embedded, memory, mask, project)
+        return Step(logits, after, drop_weights({} if attended is None else {CROSS_NAME: attended}, weights))
 
-    def say(self, states: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool) -> Data:
+    def compute_logits(
+        self, states: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool
+    ) -> Data:
         """Logits of every position, from its readout or through the attention's outcome."""
 
         def logits(readout: Data) -> Data:
@@ -210,7 +222,7 @@ class Recurrent(BaseDecoder):
         output: Data = self.outcome(last, lambda c, h, *y: logits(self.read(h, c, *y)), states.top, *token)
         return output
 
-    def at_once(self, embedded: Data, state: RecurrentState) -> tuple[Data, RecurrentState]:
+    def run_layers(self, embedded: Data, state: RecurrentState) -> tuple[Data, RecurrentState]:
         """Fused call per layer: no context returns into the cells."""
         data, lasts = embedded, []
         for number, rnn in enumerate(self.layers):
@@ -226,38 +238,38 @@ class Recurrent(BaseDecoder):
         """Bahdanau's order: attend with the previous state; the context enters the step."""
         time = embedded.shape[1]
         stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
-        looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
-        tops = [stack.advance(place, looks(place, stack.top)) for place in range(time)]
-        attended, top = concatenate_steps(looks.steps), torch.stack(tops, dim=1)
+        attention = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
+        tops = [stack.advance(place, attention(place, stack.top)) for place in range(time)]
+        attended, top = concatenate_steps(attention.steps), torch.stack(tops, dim=1)
         readout = self.read(top, attended.context, embedded)
-        return top, readout, attended, state._replace(hidden=stack.hidden, attention=looks.state)
+        return top, readout, attended, state._replace(hidden=stack.hidden, attention=attention.state)
 
     def luong(
         self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState, weights: bool
     ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Luong's order: attend with the state after the step; the readout enters the next step."""
         if recurrent_fused.covers(self.layers, cross, embedded, memory, weights) is None:
-            return self.luong_at_once(cross, embedded, memory, state)
+            return self.luong_fused(cross, embedded, memory, state)
         rows, time, _ = embedded.shape
         stack = LayerStack(self.layers, embedded, state.hidden, self.drop, state.masks)
         reads = RepeatedLinear(self.readout.bias.expand(time, rows, -1), self.readout.weight)
-        looks = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
-        tops, found, fed = [], [], state.fed
+        attention = DeferredAttention(cross, memory, state.attention, time, state.position, weights)
+        tops, readouts, fed = [], [], state.fed
         for place in range(time):
             tops.append(stack.advance(place, fed))
-            fed = torch.tanh(reads(place, tops[-1], looks(place, tops[-1])))
-            found.append(fed)
-        state = state._replace(hidden=stack.hidden, attention=looks.state, fed=fed)
-        return torch.stack(tops, dim=1), torch.stack(found, dim=1), concatenate_steps(looks.steps), state
+            fed = torch.tanh(reads(place, tops[-1], attention(place, tops[-1])))
+            readouts.append(fed)
+        state = state._replace(hidden=stack.hidden, attention=attention.state, fed=fed)
+        return torch.stack(tops, dim=1), torch.stack(readouts, dim=1), concatenate_steps(attention.steps), state
 
-    def luong_at_once(
+    def luong_fused(
         self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState
     ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Luong's order over all steps as one fused GPU operation."""
         hidden, cell = (each[:, 0] for each in state.hidden)
-        found = recurrent_fused.run_loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
-        top, context, read = (each.transpose(0, 1) for each in found[:3])
-        state = state._replace(hidden=(top[:, -1:], found.cell[:, None]), fed=read[:, -1])
+        steps = recurrent_fused.run_loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
+        top, context, read = (each.transpose(0, 1) for each in steps[:3])
+        state = state._replace(hidden=(top[:, -1:], steps.cell[:, None]), fed=read[:, -1])
         return top, read, Attended(context), state
 
     def read(self, *parts: Data) -> Data:

@@ -43,7 +43,7 @@ def covers(
     if len(layers) != 1 or not isinstance(layers[0], nn.LSTM):
         return f"needs one layer of LSTM, got {len(layers)} of {type(layers[0]).__name__}"
     if weights:
-        return "keeps no weights, and they are asked for"
+        return "returns no weights, and they are requested"
     if known.dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(known.dtype).removeprefix('torch.')}"
     if known.shape[1] < 2 or known.shape[0] != len(memory.values):
@@ -59,7 +59,7 @@ def _covers_attention(cross: Attention) -> str | None:
     if type(cross) not in (Attention, Luong) or getattr(cross, "centre", None) is not None:
         return f"needs an attention of stages alone, got {type(cross).__name__}"
     if type(cross.score) not in SCORES:
-        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(cross.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in SCORES)}, got {type(cross.score).__name__}"
     if type(cross.normalise) is not Softmax or type(cross.scope) is not Everywhere:
         return f"needs Softmax and Everywhere, got {type(cross.normalise).__name__} and {type(cross.scope).__name__}"
     if not isinstance(cross.query, nn.Identity):
@@ -67,7 +67,7 @@ def _covers_attention(cross: Attention) -> str | None:
     if cross.training and cross.dropout:
         return "never drops weights, and some are to be dropped"
     if cross.impl not in ("auto", "fused"):
-        return "is for whoever leaves the way to the attention"
+        return "is for attentions whose impl is auto or fused"
     return None
 
 
@@ -100,12 +100,12 @@ def run_loop(
     """
     half, width = find_product_dtype(known), known.shape[2]
     W, U, bias, other = (layer.get_parameter(f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    given = F.linear(known.transpose(0, 1), W[:, :width], bias + other).to(half)
+    projected = F.linear(known.transpose(0, 1), W[:, :width], bias + other).to(half)
     size = hidden.shape[1]
     scale = cross.score.factor(hidden[:, None, None]) if isinstance(cross.score, ScaledDot) else 1.0
     sides = (each[:, 0].to(half).contiguous() for each in (memory.keys, memory.values))
-    went, found, last = FusedLoop.apply(  # type: ignore[no-untyped-call]
-        given.contiguous(),
+    inputs, outputs, last = FusedLoop.apply(  # type: ignore[no-untyped-call]
+        projected.contiguous(),
         torch.cat((W[:, width:], U), dim=1).to(half),
         readout.weight.to(half),
         readout.bias,
@@ -115,7 +115,7 @@ def run_loop(
         memory.keep,
         scale,
     )
-    return LoopOutput(found[:, :, :size], found[:, :, size:], went[1:, :, :-size], last)
+    return LoopOutput(outputs[:, :, :size], outputs[:, :, size:], inputs[1:, :, :-size], last)
 
 
 def find_product_dtype(known: Float[Tensor, "rows time _"]) -> torch.dtype:
@@ -125,12 +125,12 @@ def find_product_dtype(known: Float[Tensor, "rows time _"]) -> torch.dtype:
 
 
 class FusedLoop(torch.autograd.Function):
-    """Autograd function of all steps; `went` is [r_t; h_t] from the initial state on, `found` [h_t; c_t] of each step."""
+    """Autograd function of all steps: [r_t; h_t] from the initial state on, [h_t; c_t] of each step, and the last cell."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        given: Tensor,
+        projected: Tensor,
         weight: Tensor,
         readout: Tensor,
         bias: Tensor,
@@ -143,26 +143,26 @@ class FusedLoop(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         from regard.kernels.triton.lstm_decoder.steps import run_forward
 
-        kept = run_forward(given, weight, readout, bias, keys, values, first, cell, keep, scale)
-        ctx.save_for_backward(*kept, weight, readout, keys, values, keep)
+        saved = run_forward(projected, weight, readout, bias, keys, values, first, cell, keep, scale)
+        ctx.save_for_backward(*saved, weight, readout, keys, values, keep)
         ctx.scale, ctx.kinds = scale, (bias.dtype, cell.dtype)
-        return kept.went, kept.found, kept.cells[-1].clone()
+        return saved.inputs, saved.outputs, saved.cells[-1].clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, d_went: Tensor, d_found: Tensor, d_cell: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_inputs: Tensor, d_outputs: Tensor, d_cell: Tensor) -> tuple[Tensor | None, ...]:
         from regard.kernels.triton.lstm_decoder.steps import SavedTensors, run_backward, without_autocast
 
-        went, found, cells, gates, shares, weight, readout, keys, values, keep = ctx.saved_tensors
-        kept = SavedTensors(went, found, cells, gates, shares)
-        flowing = d_went.contiguous(), d_found.contiguous(), d_cell.clone()
-        d = run_backward(kept, weight, readout, keys, values, keep, ctx.scale, *flowing)
-        states = found[:, :, : cells.shape[2]]
-        with without_autocast(went.device):
+        inputs, outputs, cells, gates, shares, weight, readout, keys, values, keep = ctx.saved_tensors
+        saved = SavedTensors(inputs, outputs, cells, gates, shares)
+        gradients = d_inputs.contiguous(), d_outputs.contiguous(), d_cell.clone()
+        d = run_backward(saved, weight, readout, keys, values, keep, ctx.scale, *gradients)
+        states = outputs[:, :, : cells.shape[2]]
+        with without_autocast(inputs.device):
             return (
                 d.gates,
-                d.gates.flatten(0, 1).mT @ went[:-1].flatten(0, 1),
-                d.sums.flatten(0, 1).mT @ found.flatten(0, 1),
+                d.gates.flatten(0, 1).mT @ inputs[:-1].flatten(0, 1),
+                d.sums.flatten(0, 1).mT @ outputs.flatten(0, 1),
                 d.sums.sum((0, 1), dtype=ctx.kinds[0]),
                 d.scores.permute(1, 2, 0) @ states.transpose(0, 1),
                 shares.permute(1, 2, 0).to(values.dtype) @ d.contexts.transpose(0, 1),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard import registry
@@ -12,17 +12,19 @@ from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.batch import places
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
-from regard.models.encoders import find_summary as summarise
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
+from regard.models.encoders import find_summary
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.shared_bias import share_bias
 from regard.models.layers.transformer import Sublayers
 from regard.models.lr_scale import scale_learning_rate
-from regard.models.output_heads import OutputFactory as MakeOutput
+from regard.models.output_heads import OutputFactory
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
@@ -53,42 +55,50 @@ class AttentionRequest(NamedTuple):
 class Layer(nn.Module):
     """Decoder layer: causal self-attention, cross-attention, feed-forward."""
 
-    def __init__(self, source: int, attention: AttentionFactory, made: Sublayers):
+    def __init__(self, source: int, attention: AttentionFactory, sublayers: Sublayers):
         super().__init__()
-        self.self = made.look("causal")
-        self.around_self = made.around()
-        self.cross = scale_learning_rate(attention(made.size, source))
+        self.self = sublayers.build_self_attention("causal")
+        self.around_self = sublayers.build_residual()
+        self.cross = scale_learning_rate(attention(sublayers.size, source))
         if self.cross is not None:
-            self.around_cross = made.around()
+            self.around_cross = sublayers.build_residual()
             projects = isinstance(self.cross, MultiHead)
-            self.fit = nn.Identity() if projects else nn.Linear(self.cross.size, made.size)
-        self.feedforward = made.think()
-        self.around_feedforward = made.around()
+            self.fit = nn.Identity() if projects else nn.Linear(self.cross.size, sublayers.size)
+        self.feedforward = sublayers.build_feedforward()
+        self.around_feedforward = sublayers.build_residual()
 
-    def look(
-        self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, asked: AttentionRequest
+    def attend(
+        self, data: Data, entered: Data, cache: Memory, memory: Memory | None, state: State, request: AttentionRequest
     ) -> tuple[Data, Memory, dict[str, Attended]]:
         """Self- and cross-attention: returns the residual stream, the extended KV cache and each attention's output."""
-        seen, looks, told = cache.keys.shape[2], {}, asked.statistics  # dict[str, Attended]() would stop torch.compile
-        before, documents = cache if seen else None, asked.documents
-        entering = Encoded(entered, documents=documents)
-        looks["self"], cache = self.self.attend_self(entering, before, weights=asked.weights, statistics=told)
+        attended: dict[str, Attended] = {}  # dict[str, Attended]() would stop torch.compile
+        position, statistics = cache.keys.shape[2], request.statistics
+        before, documents = cache if position else None, request.documents
+        source = Encoded(entered, documents=documents)
+        attended["self"], cache = self.self.attend_self(source, before, weights=request.weights, statistics=statistics)
         if self.cross is None or memory is None:
-            return self.around_self.leave(data, looks["self"].context), cache, looks
-        data, entered = self.around_self.onto(data, looks["self"].context, self.around_cross.norm)
-        weights = asked.weights or asked.source
-        looks["cross"] = attend_beams(
-            self.cross, entered, memory, state, position=seen, weights=weights, statistics=told, documents=documents
+            return self.around_self.add(data, attended["self"].context), cache, attended
+        data, entered = self.around_self.add_and_normalise(data, attended["self"].context, self.around_cross.norm)
+        weights = request.weights or request.source
+        attended["cross"] = attend_beams(
+            self.cross,
+            entered,
+            memory,
+            state,
+            position=position,
+            weights=weights,
+            statistics=statistics,
+            documents=documents,
         )
-        return data, cache, looks
+        return data, cache, attended
 
-    def think(self, data: Data, context: Context | None, norm: nn.Module) -> tuple[Data, Data]:
+    def transform(self, data: Data, context: Context | None, norm: nn.Module) -> tuple[Data, Data]:
         """Cross-attention residual and feed-forward: returns the residual stream, and its norm for the next layer."""
         if context is None:
-            entered = self.around_feedforward.enter(data)
+            entered = self.around_feedforward.normalise_input(data)
         else:
-            data, entered = self.around_cross.onto(data, self.fit(context), self.around_feedforward.norm)
-        return self.around_feedforward.onto(data, self.feedforward(entered), norm)
+            data, entered = self.around_cross.add_and_normalise(data, self.fit(context), self.around_feedforward.norm)
+        return self.around_feedforward.add_and_normalise(data, self.feedforward(entered), norm)
 
 
 class Transformer(BaseDecoder):
@@ -126,33 +136,42 @@ class Transformer(BaseDecoder):
         positions: Positions | str | None = "sinusoidal",
         scaled: bool = True,
         embedding_norm: bool = False,
-        output: MakeOutput = Projection,
+        output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
     ):
         super().__init__()
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
-            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=embedding_norm
+            vocabulary,
+            embedding,
+            scaled=scaled,
+            positions=placed,
+            dropout=drop_embedding,
+            norm=embedding_norm,
+            numbers=numbers,
         )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        looks = self_attention, self_attention_size, norm, drop_residual, drop_attention
-        made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
+        options = self_attention, self_attention_size, norm, drop_residual, drop_attention
+        sublayers = Sublayers(size, heads, inner, activation, gated, bias, *options)
         for name in self.names:
-            self.add_module(name, Layer(source, attention, made))
+            self.add_module(name, Layer(source, attention, sublayers))
         if shared_bias:
             share_bias([layer.self for layer in self.layers], causal=True)
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
-        self.norm = made.last()
-        self.output = output(size, vocabulary, embedding, tie)
+        self.norm = sublayers.build_final_norm()
+        self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.size = size
 
     @property
@@ -163,7 +182,7 @@ class Transformer(BaseDecoder):
     def remember(self, encoded: Encoded) -> DecoderMemory:
         """Memory of the source for each layer's attention, or its summary vector."""
         if self.summary is not None:
-            return DecoderMemory({}, summary=self.summary(summarise(encoded)))
+            return DecoderMemory({}, summary=self.summary(find_summary(encoded)))
         crosses = {f"decoder.{name}.cross": layer.cross for name, layer in zip(self.names, self.layers, strict=True)}
         memories = {name: cross.remember(encoded) for name, cross in crosses.items() if cross is not None}
         return DecoderMemory(memories, tokens=() if self.outcome is None else self.outcome.tokens(encoded))
@@ -181,7 +200,7 @@ class Transformer(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: TransformerState,
         *,
@@ -196,22 +215,24 @@ class Transformer(BaseDecoder):
         if self.summary is not None:
             data = data + repeat_for_beams(memory.summary, tokens.shape[0])[:, None]
         caches, attended, layers = [], dict[str, Attended](), self.layers
-        entered = layers[0].around_self.enter(data)
+        entered = layers[0].around_self.normalise_input(data)
         for number, layer in enumerate(layers):
             path, highest = f"decoder.{number}", number + 1 == len(layers)
-            kept = memory.memories.get(f"{path}.cross")
-            asked = AttentionRequest(weights, statistics, highest and self.outcome is not None, documents)
-            data, cache, looks = layer.look(data, entered, state.caches[number], kept, state.attentions[number], asked)
+            source = memory.memories.get(f"{path}.cross")
+            request = AttentionRequest(weights, statistics, highest and self.outcome is not None, documents)
+            data, cache, outputs = layer.attend(
+                data, entered, state.caches[number], source, state.attentions[number], request
+            )
             caches.append(cache)
-            attended |= {f"{path}.{name}": look for name, look in looks.items()}
+            attended |= {f"{path}.{name}": output for name, output in outputs.items()}
             if not highest:
-                context = looks["cross"].context if "cross" in looks else None
-                data, entered = layer.think(data, context, layers[number + 1].around_self.norm)
-        output = self.say(data, embedded, attended, memory, project)
-        carried = tuple(attended[name].state for name in memory.memories) or state.attentions
-        return Step(output, TransformerState(tuple(caches), carried), drop_weights(attended, weights))
+                context = outputs["cross"].context if "cross" in outputs else None
+                data, entered = layer.transform(data, context, layers[number + 1].around_self.norm)
+        logits = self.compute_logits(data, embedded, attended, memory, project)
+        states = tuple(attended[name].state for name in memory.memories) or state.attentions
+        return Step(logits, TransformerState(tuple(caches), states), drop_weights(attended, weights))
 
-    def say(
+    def compute_logits(
         self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: DecoderMemory, project: bool
     ) -> Logits:
         """Logits of every position, from the top layer or through its attention's outcome."""
@@ -219,13 +240,13 @@ class Transformer(BaseDecoder):
         last = attended.get(name)
 
         def logits(context: Context | None, data: Data) -> Logits:
-            _, found = layer.think(data, context, self.norm)
-            said: Logits = self.output(found, self.embedding.table.weight) if project else found
-            return said
+            _, normalised = layer.transform(data, context, self.norm)
+            output: Logits = self.output(normalised, self.embedding.table.weight) if project else normalised
+            return output
 
         if layer.cross is None or last is None or self.outcome is None:
             return logits(None if last is None else last.context, data)
-        asking = layer.around_cross.enter(data)
-        look = LastAttention(layer.cross, memory.memories[name], last, asking, embedded, memory.tokens)
-        said: Logits = self.outcome(look, logits, data)
-        return said
+        query = layer.around_cross.normalise_input(data)
+        attention = LastAttention(layer.cross, memory.memories[name], last, query, embedded, memory.tokens)
+        output: Logits = self.outcome(attention, logits, data)
+        return output

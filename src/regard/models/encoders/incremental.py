@@ -71,10 +71,10 @@ def _encode_transformer(encoder: Transformer, tokens: Tensor, state: State) -> t
     data = encoder.widen(encoder.embedding(tokens, 0 if before[0] is None else before[0].keys.shape[2]))
     caches = []
     for layer, cache in zip(_layers(encoder), before, strict=True):
-        entered = layer.around_self.enter(data)
+        entered = layer.around_self.normalise_input(data)
         caches.append(layer.self.extend(cache, entered))
-        data = layer.around_self.leave(data, layer.self(entered, caches[-1]).context)
-        data = layer.around_feedforward.leave(data, layer.feedforward(layer.around_feedforward.enter(data)))
+        data = layer.around_self.add(data, layer.self(entered, caches[-1]).context)
+        data = layer.around_feedforward.add(data, layer.feedforward(layer.around_feedforward.normalise_input(data)))
     data = encoder.norm(data)
     return data, (data[:, -1:],), tuple(caches)
 

@@ -36,7 +36,7 @@ class GridPositions(nn.Module, ABC):
         """The vectors of the rows, and those of the columns."""
 
     def forward(self, image: Image, keep: Mask) -> Image:
-        down, across = (each.to(image.dtype).mT for each in self.sides(keep))
+        down, across = (side.to(image.dtype).mT for side in self.sides(keep))
         _, half, rows = down.shape
         columns = across.shape[2]
         down, across = down[..., None].expand(-1, half, rows, columns), across[:, :, None].expand(-1, half, rows, columns)
@@ -59,13 +59,13 @@ class GridSinusoidal(GridPositions):
         self.normalised = normalised
 
     def sides(self, keep: Mask) -> tuple[Float[Tensor, "#batch rows half"], Float[Tensor, "#batch columns half"]]:
-        down, across = (self.along(keep.any(axis)) for axis in (2, 1))
+        down, across = (self.find_positions(keep.any(axis)) for axis in (2, 1))
         return encode_sinusoidal(down, self.side), encode_sinusoidal(across, self.side)
 
-    def along(self, kept: Tensor) -> Tensor:
-        """Position of each row, or of each column, given which of them are kept."""
-        places = torch.arange(kept.shape[1], device=kept.device)[None]
-        return (places + 0.5) * REACH / kept.sum(1, keepdim=True).clamp_min(1) if self.normalised else places
+    def find_positions(self, keep: Tensor) -> Tensor:
+        """Positions of the rows, or of the columns; `keep` is True for those in the picture."""
+        places = torch.arange(keep.shape[1], device=keep.device)[None]
+        return (places + 0.5) * REACH / keep.sum(1, keepdim=True).clamp_min(1) if self.normalised else places
 
 
 class GridLearned(GridPositions):
@@ -127,9 +127,9 @@ def build_grid_positions(kind: str, size: int) -> GridPositions | None:
     return GridLearned(size) if kind == "learned" else GridSinusoidal(size, kind == "normalised")
 
 
-def add_positions(found: Encoded, positions: GridPositions | None) -> Encoded:
+def add_positions(encoded: Encoded, positions: GridPositions | None) -> Encoded:
     """Add positions to an encoded feature map; None leaves it unchanged."""
-    if positions is None or found.grid is None or found.keep is None:
-        return found
-    image, keep = torch.unflatten(found.data.mT, 2, found.grid), torch.unflatten(found.keep, 1, found.grid)
-    return found._replace(data=positions(image, keep).flatten(2).mT)
+    if positions is None or encoded.grid is None or encoded.keep is None:
+        return encoded
+    image, keep = torch.unflatten(encoded.data.mT, 2, encoded.grid), torch.unflatten(encoded.keep, 1, encoded.grid)
+    return encoded._replace(data=positions(image, keep).flatten(2).mT)

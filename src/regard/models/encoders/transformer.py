@@ -21,23 +21,23 @@ Documents = Int[Tensor, "batch time"] | None
 class Layer(nn.Module):
     """Encoder layer: self-attention, then a feed-forward network."""
 
-    def __init__(self, made: Sublayers):
+    def __init__(self, sublayers: Sublayers):
         super().__init__()
-        self.self = made.look()
-        self.around_self = made.around()
-        self.feedforward = made.think()
-        self.around_feedforward = made.around()
+        self.self = sublayers.build_self_attention()
+        self.around_self = sublayers.build_residual()
+        self.feedforward = sublayers.build_feedforward()
+        self.around_feedforward = sublayers.build_residual()
 
     def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
-        return self.around_feedforward.leave(*self.through(data, self.around_self.enter(data, keep), keep))
+        return self.around_feedforward.add(*self.attend(data, self.around_self.normalise_input(data, keep), keep))
 
-    def through(
+    def attend(
         self, data: Data, entered: Data, keep: Bool[Tensor, "batch time"], documents: Documents = None
     ) -> tuple[Data, Data]:
         """Residual stream and feed-forward output of this layer, from the normalised input of its self-attention."""
-        seen = Encoded(entered, keep, clean=self.around_self.cleans(data), documents=documents)
-        found, _ = self.self.attend_self(seen)
-        data, entered = self.around_self.onto(data, found.context, self.around_feedforward.norm)
+        source = Encoded(entered, keep, clean=self.around_self.cleans(data), documents=documents)
+        attended, _ = self.self.attend_self(source)
+        data, entered = self.around_self.add_and_normalise(data, attended.context, self.around_feedforward.norm)
         return data, self.feedforward(entered)
 
 
@@ -83,14 +83,14 @@ class Transformer(nn.Module):
         )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
-        looks = self_attention, self_attention_size, norm, drop_residual, drop_attention
-        made = Sublayers(size, heads, inner, activation, gated, bias, *looks)
-        every = [Layer(made) for _ in self.names]
+        options = self_attention, self_attention_size, norm, drop_residual, drop_attention
+        sublayers = Sublayers(size, heads, inner, activation, gated, bias, *options)
+        every = [Layer(sublayers) for _ in self.names]
         for name, layer in zip(self.names, every, strict=True):
             self.add_module(name, layer)
         if shared_bias:
             share_bias([layer.self for layer in every], causal=False)
-        self.norm = made.last()
+        self.norm = sublayers.build_final_norm()
         self.size = size
 
     def forward(self, source: Padded) -> Encoded:
@@ -99,9 +99,11 @@ class Transformer(nn.Module):
         data = self.widen(self.embedding(tokens, places=placed))
         layers = [cast(Layer, self.get_submodule(name)) for name in self.names]
         norms = [*(layer.around_self.norm for layer in layers[1:]), self.norm]
-        entered, clean = layers[0].around_self.enter(data, keep), layers[0].around_self.cleans(data)
+        entered, clean = layers[0].around_self.normalise_input(data, keep), layers[0].around_self.cleans(data)
         for layer, norm in zip(layers, norms, strict=True):  # each residual sum is fused with the next layer's norm
-            data, entered = layer.around_feedforward.onto(*layer.through(data, entered, keep, documents), norm, keep)
+            data, entered = layer.around_feedforward.add_and_normalise(
+                *layer.attend(data, entered, keep, documents), norm, keep
+            )
         data = zero_padding(Encoded(entered, keep, clean=clean))
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
         return Encoded(data, keep, (mean,), tokens=tokens, clean=clean, documents=documents)

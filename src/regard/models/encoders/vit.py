@@ -73,13 +73,13 @@ class Patches(nn.Module):
         self.query = nn.Parameter(torch.randn(shape) * 0.02) if query or whole else None
         self.whole = whole
         self.drop = nn.Dropout(dropout)
-        looks = {"looks": self_attention, "norm": norm, "drop_residual": dropout, "drop_attention": drop_attention}
-        looks |= {"epsilon": epsilon}
-        made = Sublayers(width, heads, inner, activation, **looks)  # type: ignore[arg-type]
+        options = {"self_attention": self_attention, "norm": norm, "drop_residual": dropout}
+        options |= {"drop_attention": drop_attention, "epsilon": epsilon}
+        sublayers = Sublayers(width, heads, inner, activation, **options)  # type: ignore[arg-type]
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
-            self.add_module(name, initialise_layer(Layer(made)))
-        self.norm = made.last()
+            self.add_module(name, initialise_layer(Layer(sublayers)))
+        self.norm = sublayers.build_final_norm()
         self.fit = nn.Identity() if width == size else nn.Linear(width, size)
 
     def forward(self, pictures: Images) -> Encoded:

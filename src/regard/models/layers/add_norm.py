@@ -1,4 +1,4 @@
-"""Fused residual connection: dropout, sum and norm in one kernel for training on a GPU (Residual.onto, Residual.enter).
+"""Fused residual connection: dropout, sum and norm in one kernel for training on a GPU (Residual).
 
 Dropout, sum, norm and the cast for the next matrix product are each a pass over the activations and, in backward, several;
 together they take longer than the products between them. Here they are one pass forward and one backward.
@@ -57,33 +57,33 @@ def find_product_dtype(data: Data) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else data.dtype
 
 
-def enter(data: Data, norm: nn.Module, keep: Mask | None = None) -> Data:
+def normalise(data: Data, norm: nn.Module, keep: Mask | None = None) -> Data:
     """Norm of the data in the dtype of matrix products; zeros outside `keep`."""
-    found: Data = run_kernel(data, None, norm, ResidualOptions(keep=keep), find_product_dtype(data))[1]
-    return found
+    normalised: Data = run_kernel(data, None, norm, ResidualOptions(keep=keep), find_product_dtype(data))[1]
+    return normalised
 
 
-def onto(data: Data, found: Data, norm: nn.Module, way: ResidualOptions) -> tuple[Data, Data]:
+def add_and_normalise(data: Data, output: Data, norm: nn.Module, options: ResidualOptions) -> tuple[Data, Data]:
     """Residual stream after the sublayer, and the normalised input of the next one.
 
-    pre:  y = data + drop(found + added),  norm(y)
-    post: norm(data + drop(found + added)), twice
+    pre:  y = data + drop(output + added),  norm(y)
+    post: norm(data + drop(output + added)), twice
 
     The input is in the dtype of matrix products, the residual stream keeps its own.
     """
     half = find_product_dtype(data)
-    if way.post and half == data.dtype:
-        stream = run_kernel(data, found, norm, way, None)[0]
+    if options.post and half == data.dtype:
+        stream = run_kernel(data, output, norm, options, None)[0]
         return stream, stream
-    return run_kernel(data, found, norm, way, half)
+    return run_kernel(data, output, norm, options, half)
 
 
 def run_kernel(
-    data: Data, found: Data | None, norm: nn.Module, way: ResidualOptions, half: torch.dtype | None
+    data: Data, output: Data | None, norm: nn.Module, options: ResidualOptions, half: torch.dtype | None
 ) -> tuple[Any, Any]:
     """Residual stream and normalised input, each None where it is not needed."""
     weight, shift, eps, rms = norm_arguments(norm)
-    return AddNorm.apply(data, found, way.added, weight, shift, eps, rms, way, half)  # type: ignore[no-untyped-call]
+    return AddNorm.apply(data, output, options.added, weight, shift, eps, rms, options, half)  # type: ignore[no-untyped-call]
 
 
 def norm_arguments(norm: Any) -> tuple[Tensor, Tensor | None, float, bool]:
@@ -100,50 +100,51 @@ class AddNorm(torch.autograd.Function):
     def forward(
         ctx: Any,
         data: Tensor,
-        found: Tensor | None,
+        output: Tensor | None,
         added: Tensor | None,
         weight: Tensor,
         shift: Tensor | None,
         eps: float,
         rms: bool,
-        way: ResidualOptions,
+        options: ResidualOptions,
         half: torch.dtype | None,
     ) -> tuple[Tensor | None, Tensor | None]:
         from regard.kernels.triton.add_norm.launch import NormArguments, forward
 
-        drops = found is not None and way.chance > 0
+        drops = output is not None and options.chance > 0
         seed = torch.randint(2**31 - 1, (1,), device=data.device) if drops else None
-        keep = None if way.keep is None else way.keep.reshape(-1).contiguous()
-        told = NormArguments(weight, shift, eps, rms, seed, way.chance, keep)
+        keep = None if options.keep is None else options.keep.reshape(-1).contiguous()
+        arguments = NormArguments(weight, shift, eps, rms, seed, options.chance, keep)
         rows, size = data.reshape(-1, data.shape[-1]).contiguous(), data.shape[-1]
-        went = forward(rows, None if found is None else found.reshape(-1, size).contiguous(), added, told, way.post, half)
-        ctx.save_for_backward(went.total, went.centres, went.scales, weight, seed, keep)
-        ctx.told = eps, rms, way.chance, way.post, shift is not None, data.shape
-        ctx.kinds = None if found is None else found.dtype, None if added is None else added.dtype
+        sublayer = None if output is None else output.reshape(-1, size).contiguous()
+        saved = forward(rows, sublayer, added, arguments, options.post, half)
+        ctx.save_for_backward(saved.total, saved.centres, saved.scales, weight, seed, keep)
+        ctx.settings = eps, rms, options.chance, options.post, shift is not None, data.shape
+        ctx.kinds = None if output is None else output.dtype, None if added is None else added.dtype
         ctx.set_materialize_grads(False)
-        stream = went.wide if way.post else None if found is None else went.total
-        return tuple(None if each is None else each.view(data.shape) for each in (stream, went.entered))  # type: ignore[return-value]
+        stream = saved.wide if options.post else None if output is None else saved.total
+        return tuple(None if tensor is None else tensor.view(data.shape) for tensor in (stream, saved.entered))  # type: ignore[return-value]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *flowing: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         from regard.kernels.triton.add_norm.launch import ForwardOutput, NormArguments, backward
 
         total, centres, scales, weight, seed, keep = ctx.saved_tensors
-        eps, rms, chance, post, shifted, shape = ctx.told
-        of_found, of_added = ctx.kinds
-        stream, entered = (None if each is None else each.reshape(total.shape).contiguous() for each in flowing)
-        told, went = (
+        eps, rms, chance, post, shifted, shape = ctx.settings
+        output_dtype, added_dtype = ctx.kinds
+        stream, entered = (None if d is None else d.reshape(total.shape).contiguous() for d in gradients)
+        arguments, saved = (
             NormArguments(weight, None, eps, rms, seed, chance, keep),
             ForwardOutput(total, None, None, centres, scales),
         )
-        arriving = (None, stream, entered) if post else (stream, None, entered)
-        back = backward(went, told, of_found, of_added is not None, *arriving)
+        d_outputs = (None, stream, entered) if post else (stream, None, entered)
+        d = backward(saved, arguments, output_dtype, added_dtype is not None, *d_outputs)
         return (
-            back.data.view(shape),
-            None if back.found is None else back.found.view(shape),
-            None if back.added is None else back.added.to(of_added),
-            back.weight.to(weight.dtype),
-            back.shift.to(weight.dtype) if shifted else None,
+            d.data.view(shape),
+            None if d.sublayer is None else d.sublayer.view(shape),
+            None if d.added is None else d.added.to(added_dtype),
+            d.weight.to(weight.dtype),
+            d.shift.to(weight.dtype) if shifted else None,
             *[None] * 4,
         )

@@ -26,71 +26,71 @@ def build_cells(cell: str, data: int, size: int, bidirectional: bool = False) ->
     """Build one recurrent layer, batch first; the forget gate of an LSTM starts open."""
     if cell not in CELLS:
         raise ValueError(f"a cell needs to be one of {', '.join(CELLS)}, got {cell!r}")
-    made = CELLS[cell](data, size, batch_first=True, bidirectional=bidirectional)
+    layer = CELLS[cell](data, size, batch_first=True, bidirectional=bidirectional)
     if cell == "lstm":
         with torch.no_grad():
-            for name, parameter in made.named_parameters():
+            for name, parameter in layer.named_parameters():
                 if name.startswith("bias_ih"):
                     parameter[size : 2 * size] = 1.0
-    return made
+    return layer
 
 
-def run_cells(made: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
+def run_cells(layer: nn.Module, data: Any, begin: Any = None) -> tuple[Any, Any]:
     """Run a whole layer as one fused call, over a tensor or a packed sequence.
 
     On a CPU it keeps the dtype of its parameters: PyTorch's LSTM in bf16 dies there of an illegal instruction where the
     processor announces more than it allows.
     """
-    weight = made.get_parameter("weight_hh_l0")
+    weight = layer.get_parameter("weight_hh_l0")
     if weight.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
-        return made(data, begin)
+        return layer(data, begin)
     with torch.autocast("cpu", enabled=False):
-        return made(data.to(weight.dtype), map_tree(lambda tensor: tensor.to(weight.dtype), begin))
+        return layer(data.to(weight.dtype), map_tree(lambda tensor: tensor.to(weight.dtype), begin))
 
 
 class DeferredWeightGradient(torch.autograd.Function):
     """Autograd function that takes the gradient of a matrix used at every step of a loop once, for all steps.
 
-    y_t = given_t + W x_t has dW = Σ_t dy_t x_tᵀ. A loop adds up T small products, each as large as W; here the gradient of
-    `given` holds all dy_t, and one product computes dW. `seen` is the list that the loop fills with its x.
+    y_t = b_t + W x_t has dW = Σ_t dy_t x_tᵀ. A loop adds up T small products, each as large as W; here the gradient of
+    `bias` holds all dy_t, and one product computes dW. `inputs` is the list that the loop fills with its x.
     """
 
     @staticmethod
-    def forward(ctx: Any, given: Tensor, seen: list[Tensor], weight: Tensor) -> Tensor:
-        ctx.seen, ctx.kind = seen, weight.dtype
-        return given.view_as(given)
+    def forward(ctx: Any, bias: Tensor, inputs: list[Tensor], weight: Tensor) -> Tensor:
+        ctx.inputs, ctx.kind = inputs, weight.dtype
+        return bias.view_as(bias)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        flowing = gradient.flatten(0, 1).mT
-        return gradient, None, (flowing @ torch.cat(ctx.seen).to(flowing.dtype)).to(ctx.kind)
+        d = gradient.flatten(0, 1).mT
+        return gradient, None, (d @ torch.cat(ctx.inputs).to(d.dtype)).to(ctx.kind)
 
 
 class RepeatedLinear:
-    """Affine map y_t = given_t + [W_1 W_2 ...] [x_1; x_2; ...] of the steps t of a loop, called once each and in order."""
+    """Affine map y_t = b_t + [W_1 W_2 ...] [x_1; x_2; ...] of the steps t of a loop, called once each and in order."""
 
-    def __init__(self, given: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
-        self.seen: list[Tensor] = []
-        kind = given.device.type
+    def __init__(self, bias: Float[Tensor, "time rows out"], *weights: Float[Tensor, "out _"]):
+        self.inputs: list[Tensor] = []
+        kind = bias.device.type
         if torch.is_autocast_enabled(kind):  # once, and not at every step
-            given = given.to(torch.get_autocast_dtype(kind))
-        weight = weights[0] if len(weights) == 1 else torch.cat((given.new_empty(given.shape[2], 0), *weights), dim=1)
-        defers = torch.is_grad_enabled() and given.shape[0] > 1 and not torch.compiler.is_compiling()
+            bias = bias.to(torch.get_autocast_dtype(kind))
+        weight = weights[0] if len(weights) == 1 else torch.cat((bias.new_empty(bias.shape[2], 0), *weights), dim=1)
+        defers = torch.is_grad_enabled() and bias.shape[0] > 1 and not torch.compiler.is_compiling()
         self.defers = defers and weight.requires_grad and weight.numel() > 0
         if self.defers:
-            given = DeferredWeightGradient.apply(given, self.seen, weight)  # type: ignore[no-untyped-call]
+            bias = DeferredWeightGradient.apply(bias, self.inputs, weight)  # type: ignore[no-untyped-call]
             weight = weight.detach()
-        self.given = given.unbind(0)
-        self.weight = weight.to(given.dtype).mT
+        self.bias = bias.unbind(0)
+        self.weight = weight.to(bias.dtype).mT
 
     def __call__(self, step: int, *inputs: Float[Tensor, "rows _"]) -> Float[Tensor, "rows out"]:
         if not inputs:
-            return self.given[step]
+            return self.bias[step]
         data = inputs[0] if len(inputs) == 1 else torch.cat(inputs, dim=1)
         if self.defers:
-            self.seen.append(data.detach())
-        return torch.addmm(self.given[step], data.to(self.weight.dtype), self.weight)
+            self.inputs.append(data.detach())
+        return torch.addmm(self.bias[step], data.to(self.weight.dtype), self.weight)
 
 
 class UnrolledLayer:
@@ -100,25 +100,25 @@ class UnrolledLayer:
     of the backward direction; reversing the data is left to the caller.
     """
 
-    def __init__(self, made: nn.Module, known: Float[Tensor, "rows time _"], backwards: bool = False):
+    def __init__(self, layer: nn.Module, known: Float[Tensor, "rows time _"], backwards: bool = False):
         rows, time, width = known.shape
         names = (f"{kind}_l0{'_reverse' * backwards}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-        W, U, bias, hidden_bias = map(made.get_parameter, names)
-        self.gated = isinstance(made, nn.GRU)
-        self.advance = lstm_cell if isinstance(made, nn.LSTM) else elman_cell
+        W, U, bias, hidden_bias = map(layer.get_parameter, names)
+        self.gated = isinstance(layer, nn.GRU)
+        self.advance = lstm_cell if isinstance(layer, nn.LSTM) else elman_cell
         first = bias if self.gated else bias + hidden_bias
-        given = F.linear(known.transpose(0, 1), W[:, :width], first) if width else first.expand(time, rows, -1)
+        projected = F.linear(known.transpose(0, 1), W[:, :width], first) if width else first.expand(time, rows, -1)
         fed = (W[:, width:],) if W.shape[1] > width else ()
         if self.gated:
-            self.entering = RepeatedLinear(given, *fed)
-            self.staying = RepeatedLinear(hidden_bias.expand(time, rows, -1), U)
+            self.input = RepeatedLinear(projected, *fed)
+            self.recurrent = RepeatedLinear(hidden_bias.expand(time, rows, -1), U)
         else:
-            self.entering = RepeatedLinear(given, *fed, U)
+            self.input = RepeatedLinear(projected, *fed, U)
 
     def __call__(self, step: int, state: Vectors, *fed: Float[Tensor, "rows _"]) -> Vectors:
         if self.gated:
-            return gru_cell(self.entering(step, *fed), self.staying(step, state[0]), state)
-        return self.advance(self.entering(step, *fed, state[0]), state)
+            return gru_cell(self.input(step, *fed), self.recurrent(step, state[0]), state)
+        return self.advance(self.input(step, *fed, state[0]), state)
 
 
 class LayerStack:
@@ -133,8 +133,8 @@ class LayerStack:
         masks: Sequence[Tensor | None],
     ):
         nothing = known[:, :, :0]
-        self.layers = [UnrolledLayer(made, nothing if number else known) for number, made in enumerate(layers)]
-        self.states = [tuple(each[:, number] for each in hidden) for number in range(len(self.layers))]
+        self.layers = [UnrolledLayer(layer, nothing if number else known) for number, layer in enumerate(layers)]
+        self.states = [tuple(state[:, number] for state in hidden) for number in range(len(self.layers))]
         self.drop, self.masks = drop, masks
 
     def advance(self, step: int, *fed: Float[Tensor, "rows _"]) -> Float[Tensor, "rows size"]:
@@ -158,7 +158,7 @@ class LayerStack:
 
 def stack_states(layers: Sequence[Vectors]) -> States:
     """Stack the states of each layer into one tensor per kind of state."""
-    return tuple(torch.stack(each, dim=1) for each in zip(*layers, strict=True))
+    return tuple(torch.stack(states, dim=1) for states in zip(*layers, strict=True))
 
 
 def elman_cell(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
@@ -168,14 +168,14 @@ def elman_cell(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
 
 def lstm_cell(gates: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
     """c' = σ(f) c + σ(i) tanh(g),  h' = σ(o) tanh(c'); Hochreiter and Schmidhuber 1997, https://doi.org/10.1162/neco.1997.9.8.1735."""
-    enter, forget, new, out = gates.chunk(4, dim=-1)
-    cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(enter) * torch.tanh(new)
+    write, forget, new, out = gates.chunk(4, dim=-1)
+    cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(write) * torch.tanh(new)
     return torch.sigmoid(out) * torch.tanh(cell), cell
 
 
-def gru_cell(entering: Float[Tensor, "rows gates"], staying: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
+def gru_cell(inputs: Float[Tensor, "rows gates"], recurrent: Float[Tensor, "rows gates"], state: Vectors) -> Vectors:
     """h' = (1 - z) tanh(x_n + σ(r) h_n) + z h,  z = σ(x_z + h_z); Cho et al. 2014, https://arxiv.org/abs/1406.1078."""
-    reset, keep, new = entering.chunk(3, dim=-1)
-    reset_hidden, keep_hidden, new_hidden = staying.chunk(3, dim=-1)
+    reset, keep, new = inputs.chunk(3, dim=-1)
+    reset_hidden, keep_hidden, new_hidden = recurrent.chunk(3, dim=-1)
     candidate = torch.tanh(new + torch.sigmoid(reset + reset_hidden) * new_hidden)
     return (candidate + torch.sigmoid(keep + keep_hidden) * (state[0] - candidate),)

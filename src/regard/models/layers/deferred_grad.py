@@ -19,25 +19,25 @@ class ContextGradients(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, asked: "SavedCall", time: int, keys: Tensor, values: Tensor) -> Tensor:
-        ctx.asked = asked
+    def forward(ctx: Any, call: "SavedCall", time: int, keys: Tensor, values: Tensor) -> Tensor:
+        ctx.call = call
         ctx.save_for_backward(keys, values)
-        return values.new_zeros(time, len(values), asked.cross.size)
+        return values.new_zeros(time, len(values), call.cross.size)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
-        asked = ctx.asked
-        cross, now = asked.cross, asked.cross.training
-        cross.train(asked.training)  # the mode of the forward pass, whatever has been done to the model since
-        with torch.enable_grad(), torch.autocast(flowing.device.type, asked.half, enabled=asked.half is not None):
+    def backward(ctx: Any, d_contexts: Tensor) -> tuple[Tensor | None, ...]:
+        call = ctx.call
+        cross, mode = call.cross, call.cross.training
+        cross.train(call.training)  # the mode of the forward pass, whatever has been done to the model since
+        with torch.enable_grad(), torch.autocast(d_contexts.device.type, call.half, enabled=call.half is not None):
             keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
-            memory = Memory(keys, values, asked.keep)
-            read = cross(torch.cat(asked.queries, dim=1), memory, offset=asked.position).context
-        cross.train(now)
-        flowing = flowing[: len(asked.queries)].transpose(0, 1).to(read.dtype)
-        found = torch.autograd.grad(read, (keys, values), flowing, allow_unused=True)
-        return None, None, *found
+            memory = Memory(keys, values, call.keep)
+            context = cross(torch.cat(call.queries, dim=1), memory, offset=call.position).context
+        cross.train(mode)
+        d_contexts = d_contexts[: len(call.queries)].transpose(0, 1).to(context.dtype)
+        gradients = torch.autograd.grad(context, (keys, values), d_contexts, allow_unused=True)
+        return None, None, *gradients
 
 
 class SavedCall(NamedTuple):
@@ -68,17 +68,17 @@ class DeferredAttention:
         if self.defers(len(position)):
             kind = memory.values.device.type
             half = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
-            asked = SavedCall(cross, memory.keep, position, cross.training, half, self.queries)
-            self.gradients = ContextGradients.apply(asked, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
+            call = SavedCall(cross, memory.keep, position, cross.training, half, self.queries)
+            self.gradients = ContextGradients.apply(call, time, memory.keys, memory.values).unbind(0)  # type: ignore[no-untyped-call]
             self.memory = Memory(memory.keys.detach(), memory.values.detach(), memory.keep)
 
     def defers(self, rows: int) -> bool:
         """Return True if the gradient can be deferred: the context follows from query and memory, and only it is used."""
         memory, cross = self.memory, self.cross
-        drawn = cross.training and (cross.dropout > 0 or getattr(cross.normalise, "random", False))
-        wanted = memory.keys.requires_grad or memory.values.requires_grad
-        plain = is_stateless(self.state) and not self.weights and not drawn and rows == len(memory.values)
-        return plain and wanted and self.time > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        random = cross.training and (cross.dropout > 0 or getattr(cross.normalise, "random", False))
+        needed = memory.keys.requires_grad or memory.values.requires_grad
+        plain = is_stateless(self.state) and not self.weights and not random and rows == len(memory.values)
+        return plain and needed and self.time > 1 and torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
     def __call__(self, step: int, query: Float[Tensor, "rows size"]) -> Float[Tensor, "rows context"]:
         """Context of the query of one step."""
@@ -88,8 +88,8 @@ class DeferredAttention:
             attended = self.cross(query[:, None], self.memory, offset=offset)
             attended = attended._replace(context=attended.context + self.gradients[step][:, None])
         else:
-            where: dict[str, Any] = {"position": self.position + step, "weights": self.weights}
-            attended = attend_beams(self.cross, query[:, None], self.memory, self.state, **where)
+            options: dict[str, Any] = {"position": self.position + step, "weights": self.weights}
+            attended = attend_beams(self.cross, query[:, None], self.memory, self.state, **options)
             self.state = attended.state
         self.steps.append(attended)
         return attended.context[:, 0]

@@ -32,25 +32,24 @@ class Residual(nn.Module):
         self.norm = build_norm(size, norm, epsilon)
         self.drop = nn.Dropout(dropout)
 
-    def enter(self, data: Data, keep: Mask | None = None) -> Data:
+    def normalise_input(self, data: Data, keep: Mask | None = None) -> Data:
         """Input of the sublayer: normalised in pre-norm. Where it `cleans` them, rows outside `keep` are zeros."""
         if self.first and add_norm.covers(data, self.norm) is None:
-            return add_norm.enter(data, self.norm, keep)
+            return add_norm.normalise(data, self.norm, keep)
         return self.norm(data) if self.first else data
 
-    def leave(self, data: Data, found: Data) -> Data:
+    def add(self, data: Data, output: Data) -> Data:
         """Residual sum of the input and the sublayer's output, normalised in post-norm."""
-        total = data + self.drop(found if self.added is None else found + self.added)
+        total = data + self.drop(output if self.added is None else output + self.added)
         return total if self.first else self.norm(total)
 
-    def onto(self, data: Data, found: Data, norm: nn.Module, keep: Mask | None = None) -> tuple[Data, Data]:
-        """Leave this sublayer and enter the next, whose pre-norm is `norm`: returns the residual stream, and the next
-        input."""
+    def add_and_normalise(self, data: Data, output: Data, norm: nn.Module, keep: Mask | None = None) -> tuple[Data, Data]:
+        """Residual sum, and its norm as the input of the next sublayer, whose pre-norm is `norm`: returns both."""
         first = norm if self.first else self.norm
         if add_norm.covers(data, first) is None:
-            way = add_norm.ResidualOptions(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
-            return add_norm.onto(data, found, first, way)
-        data = self.leave(data, found)
+            options = add_norm.ResidualOptions(self.drop.p if self.training else 0.0, not self.first, self.added, keep)
+            return add_norm.add_and_normalise(data, output, first, options)
+        data = self.add(data, output)
         return data, norm(data) if self.first else data
 
     def cleans(self, data: Data) -> bool:

@@ -6,7 +6,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.score.t5 import T5
 
 
-def share_bias(looks: Sequence[MultiHead], causal: bool) -> None:
+def share_bias(attentions: Sequence[MultiHead], causal: bool) -> None:
     """Give the self-attentions of all layers one shared score.
 
         score_n(q at i, k at j) = qᵀ k + b_h[bucket(j - i)]        b is the same for every layer n
@@ -14,9 +14,9 @@ def share_bias(looks: Sequence[MultiHead], causal: bool) -> None:
     Raffel et al. 2020, section 2.1, https://arxiv.org/abs/1910.10683. With `causal`, for a decoder, all buckets are those of
     keys before the query, as in the authors' code.
     """
-    for each in looks:
+    for each in attentions:
         if not isinstance(each.score, T5):
             raise ValueError(f"a shared bias needs self-attention by t5, got {type(each.score).__name__}; name t5")
-    score = T5(heads=looks[0].heads, causal=causal)
-    for each in looks:
+    score = T5(heads=attentions[0].heads, causal=causal)
+    for each in attentions:
         each.score = score

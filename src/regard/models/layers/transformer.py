@@ -24,7 +24,7 @@ class Sublayers:
     gated: bool = False
     bias: bool = True
     """True if linear layers have a bias."""
-    looks: str = "scaled_dot"
+    self_attention: str = "scaled_dot"
     width: int | None = None
     """Size that self-attention projects to; None: `size`."""
     norm: str = "pre"
@@ -33,20 +33,20 @@ class Sublayers:
     epsilon: float | None = None
     """Epsilon of the norms; None: the default."""
 
-    def look(self, scope: str = "everywhere") -> MultiHead:
+    def build_self_attention(self, scope: str = "everywhere") -> MultiHead:
         """Build the self-attention."""
         options: dict[str, Any] = {"dropout": self.drop_attention, "size": self.width, "bias": self.bias}
-        return scale_learning_rate(build_self_attention(self.looks, self.size, self.heads, scope=scope, **options))
+        return scale_learning_rate(build_self_attention(self.self_attention, self.size, self.heads, scope=scope, **options))
 
-    def around(self) -> Residual:
+    def build_residual(self) -> Residual:
         """Build a residual connection."""
         return Residual(self.size, self.norm, self.drop_residual, self.epsilon)
 
-    def last(self) -> nn.Module:
+    def build_final_norm(self) -> nn.Module:
         """Build the final norm of a pre-norm stack; identity in post-norm."""
         return nn.Identity() if self.norm == "post" else build_norm(self.size, self.norm, self.epsilon)
 
-    def think(self) -> FeedForward:
+    def build_feedforward(self) -> FeedForward:
         """Build the feed-forward network, with ReLU unless another `activation` is named; `gated`, W₁ and f are a Gate."""
         inner = self.inner or 4 * self.size
         last = nn.Linear(inner, self.size, self.bias)

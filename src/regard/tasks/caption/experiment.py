@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.augmentation import named
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.reading import present
@@ -154,7 +155,7 @@ def build_small(config: PictureConfig) -> Seq2Seq:
 
 def read(data: ImageTextData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data), settings=table_settings(data)))
 
 
 def codec(directory: Traversable) -> ImageTextCodec:

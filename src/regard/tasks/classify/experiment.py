@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import ImageBatch
@@ -24,7 +25,7 @@ from regard.data.split import HeldOut
 from regard.errors import ConfigError, DataError
 from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import build_attention
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
@@ -201,7 +202,7 @@ def build_network(config: ClassifyConfig, labels: int, standard: ChannelStatisti
         options |= {"deviation": model.location_std, "core": model.core}
         return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **options)
     encoder, part = build_standardising_encoder(model, dropout, standard), model.attention
-    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     if config.data.clips:
         return Frames(encoder, labels, model.hidden_size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
     if part.name == "none":
@@ -220,7 +221,16 @@ def build_small(config: ClassifyConfig) -> nn.Module:
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table; in multi-label data a record may have no label, but not all of them."""
-    records = list(table.read(path, data.image, data.label, need_target=not is_multi_label(data), bounds=bounds(data)))
+    records = list(
+        table.read(
+            path,
+            data.image,
+            data.label,
+            need_target=not is_multi_label(data),
+            bounds=bounds(data),
+            settings=table_settings(data),
+        )
+    )
     if all(record.target is None for record in records):
         raise DataError(
             f"{path} has no label on any of its {len(records):,} lines, and labels are in column {data.label}; put a tab "

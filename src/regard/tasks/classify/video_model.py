@@ -50,7 +50,7 @@ class Frames(nn.Module):
         self.positions = Sinusoidal(size)
         sublayers = Sublayers(size, heads, drop_residual=dropout)
         self.layers = nn.ModuleList(Layer(sublayers) for _ in range(layers))
-        self.norm = sublayers.last()
+        self.norm = sublayers.build_final_norm()
         self.time = LearnedQueries(1, size, size, time)
         self.output = nn.Linear(size, labels)
 

@@ -19,7 +19,7 @@ from regard.data.image.writing import png
 from regard.data.modality import AnyBatch
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import build_attention
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.detections import add_noise
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.detect import data as tables_of_objects
@@ -119,7 +119,7 @@ def build(config: DetectConfig, codec: ObjectCodec) -> nn.Module:
 def build_network(config: DetectConfig, labels: int, standard: ChannelStatistics) -> Network:
     """The model that a config describes."""
     model, dropout, part = config.model, config.dropout, config.model.attention
-    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     return Network(
         build_standardising_encoder(model, dropout, standard),
         labels,

@@ -40,7 +40,7 @@ class Asides(nn.Module):
 
     def __init__(self, made: Sublayers):
         super().__init__()
-        self.attention = made.look()
+        self.attention = made.build_self_attention()
 
     def forward(self, data: Data, where: Data, sets: Sets) -> Data:
         """What each query hears from the others of its set."""
@@ -77,9 +77,9 @@ class Anchored(nn.Module):
     def __init__(self, attention: AttentionFactory, made: Sublayers):
         super().__init__()
         size = made.size
-        self.asides, self.around_self = Asides(made), made.around()
+        self.asides, self.around_self = Asides(made), made.build_residual()
         self.cross = require_attention(attention(2 * size, 2 * size), "a detector")
-        self.around_cross = made.around()
+        self.around_cross = made.build_residual()
         self.fit = nn.Linear(self.cross.size, size)
         self.where = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Linear(size, size))
         self.heads = self.cross.heads if isinstance(self.cross, MultiHead) and size % (2 * self.cross.heads) == 0 else 1
@@ -87,7 +87,7 @@ class Anchored(nn.Module):
         nn.init.zeros_(self.aim.weight)
         with torch.no_grad():
             self.aim.bias.copy_(ring(self.heads).flatten())
-        self.feedforward, self.around_feedforward = made.think(), made.around()
+        self.feedforward, self.around_feedforward = made.build_feedforward(), made.build_residual()
         stand(self.cross, size)
 
     def forward(
@@ -95,11 +95,15 @@ class Anchored(nn.Module):
     ) -> tuple[Data, Data, Attended]:
         """What is known of each query's thing, the vector of where it stands, and where it looked."""
         where = self.where(encode_coordinates(boxes, 2 * data.shape[-1]).to(data.dtype))
-        data = self.around_self.leave(data, self.asides(self.around_self.enter(data), where, sets))
-        entered = self.around_cross.enter(data)
+        data = self.around_self.add(data, self.asides(self.around_self.normalise_input(data), where, sets))
+        entered = self.around_cross.normalise_input(data)
         seen = call_attention(self.cross, torch.cat((entered + where, self.stands(entered, boxes)), dim=-1), memory, weights)
-        data = self.around_cross.leave(data, self.fit(seen.context))
-        return self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data))), where, seen
+        data = self.around_cross.add(data, self.fit(seen.context))
+        return (
+            self.around_feedforward.add(data, self.feedforward(self.around_feedforward.normalise_input(data))),
+            where,
+            seen,
+        )
 
     def stands(self, data: Data, boxes: Boxes) -> Data:
         """The waves of the points that the heads look at, dealt out to the heads as `stand` deals them."""

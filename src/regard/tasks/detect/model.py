@@ -123,7 +123,7 @@ class Detector(nn.Module):
         self.content = nn.Linear(size, size)
         self.named = nn.Embedding(classes, size)
         self.decoder = nn.ModuleList(Anchored(attention or partial(reading, heads), made) for _ in range(layers))
-        self.norm = made.last()
+        self.norm = made.build_final_norm()
         self.heads = nn.ModuleList(Head(size, classes) for _ in range(layers))
 
     def forward(self, pictures: Images, *, noised: NoisedObjects | None = None, weights: bool = False) -> Detected:

@@ -14,6 +14,7 @@ from regard.alignment.training_links import attach_links
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.lines import bounds
 from regard.data.loader import SequenceLoader
 from regard.data.packing import Packed
@@ -135,7 +136,7 @@ def build_small(config: TextConfig) -> Seq2Seq:
 
 def read(data: Data, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.source, data.target, bounds=bounds(data)))
+    return list(table.read(path, data.source, data.target, bounds=bounds(data), settings=table_settings(data)))
 
 
 def codec(directory: Traversable) -> TextCodec:

@@ -16,6 +16,7 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
+from regard.config.section import complete
 from regard.data.codec import Report
 from regard.metrics.text import Bucket, Measurement
 from regard.training.experiment import Experiment
@@ -42,6 +43,10 @@ class TaskConfig:
     dropout: Dropout = field(default_factory=Dropout)
     train: Train = field(default_factory=Train)
     search: Search = field(default_factory=Search)
+
+    def __post_init__(self) -> None:
+        """Settings that were not named keep the task's defaults."""
+        complete(self)
 
 
 @runtime_checkable

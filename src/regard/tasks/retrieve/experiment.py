@@ -17,6 +17,7 @@ from regard.config import Model
 from regard.data import table
 from regard.data.batch import Padded
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
@@ -27,7 +28,7 @@ from regard.data.modality import AnyBatch
 from regard.data.records import Record
 from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.attention_factory import AttentionFactory, attention_options, build_attention
 from regard.models.encoders.convolution import Convolution
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.models.encoders.recurrent import Recurrent
@@ -162,7 +163,7 @@ def build_network(config: RetrieveConfig, vocabulary: int, standard: ChannelStat
     model, dropout = config.model, config.dropout
     pictures, texts = build_standardising_encoder(model, dropout, standard), build_text_encoder(config, vocabulary)
     part = model.attention
-    make: AttentionFactory = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make: AttentionFactory = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     reranker = None
     if model.reranking_layers:
         reranker = Reranking(
@@ -204,7 +205,7 @@ def build_small(config: RetrieveConfig) -> Matching:
 
 def read(data: RetrieveData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data), settings=table_settings(data)))
 
 
 def codec(directory: Traversable) -> PairCodec:

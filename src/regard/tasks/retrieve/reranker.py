@@ -24,19 +24,19 @@ class Across(nn.Module):
 
     def __init__(self, regions: int, attention: AttentionFactory, made: Sublayers):
         super().__init__()
-        self.self, self.around_self = made.look(), made.around()
+        self.self, self.around_self = made.build_self_attention(), made.build_residual()
         self.cross = require_attention(attention(made.size, regions), "re-ranking")
         self.fit = nn.Identity() if self.cross.size == made.size else nn.Linear(self.cross.size, made.size)
-        self.around_cross = made.around()
-        self.feedforward, self.around_feedforward = made.think(), made.around()
+        self.around_cross = made.build_residual()
+        self.feedforward, self.around_feedforward = made.build_feedforward(), made.build_residual()
 
     def forward(self, text: Encoded, picture: Encoded, weights: bool) -> tuple[Encoded, Attended]:
-        entered = self.around_self.enter(text.data)
+        entered = self.around_self.normalise_input(text.data)
         heard = self.self(entered, self.self.remember(Encoded(entered, text.keep))).context
-        data = self.around_self.leave(text.data, heard)
-        found = call_attention(self.cross, self.around_cross.enter(data), self.cross.remember(picture), weights)
-        data = self.around_cross.leave(data, self.fit(found.context))
-        data = self.around_feedforward.leave(data, self.feedforward(self.around_feedforward.enter(data)))
+        data = self.around_self.add(text.data, heard)
+        found = call_attention(self.cross, self.around_cross.normalise_input(data), self.cross.remember(picture), weights)
+        data = self.around_cross.add(data, self.fit(found.context))
+        data = self.around_feedforward.add(data, self.feedforward(self.around_feedforward.normalise_input(data)))
         return Encoded(data, text.keep), found
 
 
@@ -67,7 +67,7 @@ class Reranking(nn.Module):
         made = Sublayers(size, heads, drop_residual=dropout)
         self.enter = nn.Linear(pieces, size)
         self.layers = nn.ModuleList(Across(regions, attention, made) for _ in range(layers))
-        self.norm = made.last()
+        self.norm = made.build_final_norm()
         self.output = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
 
     def forward(self, picture: Encoded, text: Encoded, *, weights: bool = False) -> Scored:

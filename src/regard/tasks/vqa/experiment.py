@@ -135,7 +135,7 @@ def build_network(config: VqaConfig, vocabulary: int, answers: int, standard: Ch
         model.hidden_size,
         hops=model.hops,
         words=partial(build_attention, model.word_attention, **options),
-        regions=partial(build_attention, part.name, **options),
+        regions=partial(build_attention, part.name, **options, parameters=part.parameters),
         dropout=dropout.residual,
     )
 

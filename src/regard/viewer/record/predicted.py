@@ -156,12 +156,12 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         ),
         None,
     )
-    name = None if name is None or name not in tree.levels[0].looked else name
+    name = None if name is None or name not in tree.levels[0].weights else name
     weights = None
     if name is not None:
         keys = len(example.axes["source"])
         weights = np.zeros((*shape, keys), np.float16)
         for step, level in enumerate(tree.levels):
-            looked = level.looked[name].float().mean(1).cpu().numpy()[:, :keys]
+            looked = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
             weights[step, : len(level.parents)] = looked[level.parents]
     return Beams(parents, tuple(tokens), found, ended, tree.best, name, weights)

@@ -25,4 +25,4 @@ def test_where_nothing_fills_up_nothing_is_copied():
     source, data = pad([[4, 2], [5, 2]]), torch.ones(4, 3)
     found = remove_padding(source)
     assert found.out(data, source.keep).data_ptr() == data.data_ptr()
-    assert found.given == (found.tokens.data_ptr(), found.places.data_ptr(), found.counts.data_ptr(), 2)
+    assert found.pointers == (found.tokens.data_ptr(), found.places.data_ptr(), found.counts.data_ptr(), 2)

@@ -69,7 +69,7 @@ def test_the_host_fetches_a_copy_of_all_that_the_turns_found():
     turn(choice, 0, [[0.7, 0.2, 0.1]] * 2)
     figures, done = choice.fetch(1)
     right = choice.figures[:1].clone()
-    choice.told.zero_()
+    choice.results.zero_()
     assert torch.equal(figures, right)
     assert done.tolist() == [[1]]
 

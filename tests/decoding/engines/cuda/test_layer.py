@@ -25,9 +25,9 @@ def test_a_sum_and_its_norm_are_what_the_decoder_makes_of_them():
         (layer,) = collect_weights(decoder, torch.float32)
         data, found = torch.randn(3, 8), torch.randn(3, 8)
         around, entered = add_residual(layer, 0, data, found)
-        right = decoder.layers[0].around_self.leave(data[None], found[None])
+        right = decoder.layers[0].around_self.add(data[None], found[None])
         torch.testing.assert_close(around, right[0])
-        torch.testing.assert_close(entered, decoder.layers[0].around_cross.enter(right)[0])
+        torch.testing.assert_close(entered, decoder.layers[0].around_cross.normalise_input(right)[0])
 
 
 def test_it_thinks_as_the_decoder_does():

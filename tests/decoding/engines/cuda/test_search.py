@@ -187,10 +187,10 @@ def test_many_rows_are_searched_group_by_group(monkeypatch):
 
 
 def test_the_answers_of_a_group_are_written_while_the_next_is_searched(monkeypatch):
-    order, start, write = [], file.SearchBuffers.start, file.SearchResults.found
+    order, start, write = [], file.SearchBuffers.start, file.SearchResults.collect
     monkeypatch.setattr(file, "MAX_ROWS", 2)
     monkeypatch.setattr(file.SearchBuffers, "start", lambda board, *place: order.append("start") or start(board, *place))
-    monkeypatch.setattr(file.SearchResults, "found", lambda told: order.append("write") or write(told))
+    monkeypatch.setattr(file.SearchResults, "collect", lambda results: order.append("write") or write(results))
     built = model(ends=-100.0)
     alike(*both(built, SOURCE, beams=1, length=3))
     assert order == ["start", "start", "write", "write"]
@@ -237,6 +237,6 @@ def test_what_is_prepared_is_all_that_a_step_starts():
         assert not case["late"], case
         assert case["prepared"] == case["started"], case
     few, many = ({*case["started"]} for case in cases[:3:2])
-    assert {"multiply", "attend", "take_notes"} <= few
-    assert "multiply" not in many
-    assert "follow" in cases[1]["started"]
+    assert {"matmul_kernel", "attend_kernel", "update_kernel"} <= few
+    assert "matmul_kernel" not in many
+    assert "follow_kernel" in cases[1]["started"]

@@ -12,7 +12,7 @@ from regard.data.image.writing import png
 from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from ..tiny import END, PAD, VOCABULARY, saved
 from .tiny import KINDS, scenes, seen, taught, tiny
@@ -20,7 +20,7 @@ from .tiny import KINDS, scenes, seen, taught, tiny
 
 def taken(model, folder):
     """A model's folder as a run, opened."""
-    put(folder / "run", files(saved(model, folder / "theirs")))
+    write_directory(folder / "run", files(saved(model, folder / "theirs")))
     return regard.load(folder / "run", "cpu")
 
 
@@ -95,7 +95,7 @@ def test_pictures_of_any_size_are_read_by_its_processor_and_answered_by_its_sear
     said = {"size": 12, "image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4], "resample": 2}
     (folder / "preprocessor_config.json").write_text(json.dumps(said))
     (folder / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": 7}))
-    put(tmp_path / "run", files(folder, first="9"))
+    write_directory(tmp_path / "run", files(folder, first="9"))
     trained = regard.load(tmp_path / "run", "cpu")
     assert (trained.config.search.beam, trained.config.search.max_length, trained.name) == (3, 6, "caption")
     assert_close(trained.model.mean.flatten(), torch.tensor([0.4, 0.5, 0.6]))

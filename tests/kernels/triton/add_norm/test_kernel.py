@@ -39,7 +39,7 @@ def test_what_flows_into_the_sum_passes_to_both_and_the_shifts_are_sums_over_row
     went = forward(torch.randn(2, 2), torch.randn(2, 2), ONE, norm, False, torch.float32)
     found = backward(went, norm, torch.float32, True, flow, None, None)
     assert torch.equal(found.data, flow)
-    assert torch.equal(found.found, flow)
+    assert torch.equal(found.sublayer, flow)
     assert found.added.tolist() == [4, 6]
     moved = backward(went, norm, torch.float32, False, None, flow, flow)
     assert moved.shift.tolist() == [8, 12]
@@ -54,11 +54,11 @@ def test_the_same_numbers_are_dropped_there_and_back_and_others_by_another_seed(
         went = forward(torch.zeros_like(rows), rows, None, told, False, torch.float32)
         found = backward(went, told, torch.float32, True, rows, None, None)
         torch.testing.assert_close(found.added, went.total.sum(0))
-        assert torch.equal(found.found, went.total)
+        assert torch.equal(found.sublayer, went.total)
         assert sorted(went.total.unique().tolist()) == pytest.approx([0, 4 / 3])
         masks.append(went.total == 0)
     assert 0.2 < masks[0].float().mean() < 0.3
     assert not torch.equal(*masks)
     assert masks[0].float().mean(0).std() < 0.12  # no column is dropped more often than another
     again = ForwardOutput(went.total, None, None, went.centres, went.scales)
-    assert torch.equal(backward(again, told, torch.float32, True, rows, None, None).found, found.found)
+    assert torch.equal(backward(again, told, torch.float32, True, rows, None, None).sublayer, found.sublayer)

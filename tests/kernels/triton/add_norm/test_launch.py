@@ -34,7 +34,7 @@ def test_any_number_of_rows_of_any_width_will_do(monkeypatch, rows, size, number
     went = forward(data.detach(), None, None, norm, False, torch.float32)
     torch.testing.assert_close(went.entered, expected.detach())
     found = backward(went, norm, None, False, None, None, flow)
-    assert found.found is None
+    assert found.sublayer is None
     for one, other in zip((found.data, found.weight, found.shift), gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 

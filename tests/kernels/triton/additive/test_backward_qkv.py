@@ -46,7 +46,7 @@ CASES = {
     "parts": ((3, 40, 3), EVERYWHERE, {}, 1.0),  # of what queries get, from three tiles of keys
     "shared": ((20, 7, 3), EVERYWHERE, {}, 1.0),  # queries of a head, among two programs
     "chunks": ((20, 7, 3), EVERYWHERE, {"room": 1 << 10}, 1.0),  # of queries, which add to the keys
-    "kept": ((5, 7, 3), EVERYWHERE, {"kept": 99.0}, 1.0),
+    "kept": ((5, 7, 3), EVERYWHERE, {"saved_scores": 99.0}, 1.0),
     "padded": ((5, 20, 3), MaskArguments(torch.arange(20) < torch.tensor([[18], [0]])), {}, 1.0),
     "blind": ((19, 20, 3), MaskArguments(ahead=-17), {}, 1.0),  # the first queries see nothing, and the last two a few keys
     "far": ((5, 7, 3), EVERYWHERE, {}, 15.0),  # numbers whose exponentials are not taken apart

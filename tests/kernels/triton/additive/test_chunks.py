@@ -35,19 +35,21 @@ def test_what_is_held_is_scores_with_both_sides_and_later_slopes_with_weights_or
     monkeypatch.setattr(here, "count_multiprocessors", lambda device: 132)
     given, value = bare(8, 1024, 1024, 256)
     cells, side = 1024 * 1024, 2048 * 256 * 2
-    assert estimate_workspace(given, value, 1024, Tiles(), back=False) == Workspace(4 * cells, side, 2)
-    assert estimate_workspace(given, value, 1024, Tiles(), back=True) == Workspace(6 * cells, 0, 2)
-    assert estimate_workspace(given, value, 512, Tiles(), back=True) == Workspace(3 * cells, 0, 4)
+    assert estimate_workspace(given, value, 1024, Tiles(), backward=False) == Workspace(4 * cells, side, 2)
+    assert estimate_workspace(given, value, 1024, Tiles(), backward=True) == Workspace(6 * cells, 0, 2)
+    assert estimate_workspace(given, value, 512, Tiles(), backward=True) == Workspace(3 * cells, 0, 4)
     part = 1024 * 256 * 2
-    assert estimate_workspace(given, value, 1024, Tiles(), back=True, lean=True) == Workspace(
+    assert estimate_workspace(given, value, 1024, Tiles(), backward=True, lean=True) == Workspace(
         cells * 17 // 8 + part, side - part, 2
     )
     given, value = bare(8, 256, 1024, 4096)
     parts = 256 * 4096 * 2  # of two tiles of keys, of which the first leaves its own in its place
-    assert estimate_workspace(given, value, 256, Tiles(), back=True) == Workspace(cells + parts, 1280 * 4096 * 2 - parts, 8)
-    assert estimate_workspace(given, value, 256, Tiles(), back=True, kept=1) == Workspace(cells + parts, 0, 8)
+    assert estimate_workspace(given, value, 256, Tiles(), backward=True) == Workspace(
+        cells + parts, 1280 * 4096 * 2 - parts, 8
+    )
+    assert estimate_workspace(given, value, 256, Tiles(), backward=True, saved_bytes=1) == Workspace(cells + parts, 0, 8)
     given, value = bare(8, 1024, 1024, 256, torch.float32)
-    assert estimate_workspace(given, value, 1024, Tiles(), back=False) == Workspace(4 * cells, 2 * side, 2)
+    assert estimate_workspace(given, value, 1024, Tiles(), backward=False) == Workspace(4 * cells, 2 * side, 2)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_there_is_room_for_the_bytes_of_the_inputs_and_always_for_some_mebibytes
         inputs * 3 // 5,
         inputs * 3 // 2,
     )
-    assert limit_workspace(few, value, Tiles(least=0), True, kept=inputs // 5) == inputs * 3 // 5 - inputs // 5
+    assert limit_workspace(few, value, Tiles(least=0), True, saved_bytes=inputs // 5) == inputs * 3 // 5 - inputs // 5
 
 
 def test_ranges_are_as_equal_as_can_be():
@@ -119,7 +121,12 @@ def test_ranges_are_as_equal_as_can_be():
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
-    [({}, False), ({"kept": 0.1}, False), ({"kept": 4.0}, True), ({"kept": 4.0, "room": 1 << 12}, False)],
+    [
+        ({}, False),
+        ({"saved_scores": 0.1}, False),
+        ({"saved_scores": 4.0}, True),
+        ({"saved_scores": 4.0, "room": 1 << 12}, False),
+    ],
 )
 def test_scores_are_kept_where_they_are_small_and_one_chunk_holds_them(changed, expected):
     given = sides(2, 40, 40)
@@ -133,7 +140,7 @@ def test_a_chunk_of_the_way_back_fills_the_processors(monkeypatch):
         kept = saves_scores(given, value, Tiles(), False)
         assert kept == (there == 32)
         for way, expected in ((False, there), (True, back)):
-            found = split_chunks(given, value, Tiles(), way, kept=4 * shape[0] * shape[1] * shape[2] * kept)
+            found = split_chunks(given, value, Tiles(), way, saved_bytes=4 * shape[0] * shape[1] * shape[2] * kept)
             assert max(len(each.heads) for each in found) == expected
     given, value = bare(16, 1024, 1024, 256)
     found = split_chunks(given, value, Tiles(least=1 << 30), True)
@@ -157,4 +164,6 @@ def test_a_chunk_has_no_more_heads_than_a_grid_and_no_more_scores_of_one_than_it
     assert max(rows) < 1 << 15
     half = long[:, :, : (1 << 15) - 64]
     assert len(split_chunks(ScoreInputs(half, long, half[0, 0, :1]), long, Tiles(room=1 << 40), False)) == 1
-    assert not saves_scores(ScoreInputs(long, long, long[0, 0, :1]), long, Tiles(room=1 << 40, kept=1e9), hides=False)
+    assert not saves_scores(
+        ScoreInputs(long, long, long[0, 0, :1]), long, Tiles(room=1 << 40, saved_scores=1e9), hides=False
+    )

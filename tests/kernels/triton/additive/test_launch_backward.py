@@ -36,10 +36,12 @@ def test_kept_scores_of_several_parts_that_leave_no_room_are_found_anew(monkeypa
     given, flow, found = [torch.randn(shape).bfloat16() for shape in shapes], torch.randn(1, 1, 32, 320).bfloat16(), []
     held, divided = [], launch_backward.split_chunks
     monkeypatch.setattr(
-        launch_backward, "split_chunks", lambda *told, kept=0, **more: held.append(kept) or divided(*told, kept=kept, **more)
+        launch_backward,
+        "split_chunks",
+        lambda *told, saved_bytes=0, **more: held.append(saved_bytes) or divided(*told, saved_bytes=saved_bytes, **more),
     )
     for kept in (0.4, 0.0):
-        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, least=0, both_parts=1, kept=kept))
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, least=0, both_parts=1, saved_scores=kept))
         leaves = [each.clone().requires_grad_() for each in given]
         found.append(torch.autograd.grad(operator.attention(*leaves)[0], leaves, flow))
     assert held[0] > 0, "there are none to be found anew"
@@ -61,7 +63,7 @@ def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, c
     ran, tilt = [], launch_backward.replace_weights
     monkeypatch.setattr(launch_backward, "replace_weights", lambda *told: ran.append("tilt") or tilt(*told))
     monkeypatch.setattr(launch_backward, "write_dscores", lambda *told: pytest.fail("there is room for weights alone"))
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=room))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, saved_scores=0.0, room=room))
     leaves = [each.clone().requires_grad_() for each in given]
     found = torch.autograd.grad(operator.attention(*leaves, scoped)[0], leaves, flow)
     assert ran == ["tilt"] * chunks
@@ -77,15 +79,15 @@ def test_in_several_chunks_slopes_take_the_place_of_weights(monkeypatch, room, c
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_what_nobody_sees_has_no_slope_even_where_what_flows_is_no_number(monkeypatch):
     """Tiles of zeros are passed over, by their bits; what is left of a number that is none stays with the keys that see it."""
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=7 << 10))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, saved_scores=0.0, room=7 << 10))
     leaves = [
         torch.randn(shape).bfloat16().requires_grad_() for shape in ((1, 2, 36, 4), (1, 2, 50, 4), (1, 2, 50, 4), (1, 4))
     ]
     held, both = [], gradients.write_gradients
 
-    def noted(sides, slopes, *rest):
-        held.append(slopes.view(torch.int64).clone())
-        both(sides, slopes, *rest)
+    def noted(sides, dscores, *rest):
+        held.append(dscores.view(torch.int64).clone())
+        both(sides, dscores, *rest)
 
     monkeypatch.setattr(gradients, "write_gradients", noted)
     keep = torch.arange(50)[None] < 30
@@ -102,7 +104,7 @@ def test_what_is_dropped_or_flows_into_weights_needs_them_beside_slopes(monkeypa
     ran, slope = [], launch_backward.write_dscores
     monkeypatch.setattr(launch_backward, "replace_weights", lambda *told: pytest.fail("it would forget that"))
     monkeypatch.setattr(launch_backward, "write_dscores", lambda *told: ran.append("slope") or slope(*told))
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=0.0, room=10 << 10))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, saved_scores=0.0, room=10 << 10))
     dtype = torch.float16 if case == "float16" else torch.bfloat16
     shapes = (2, 1, 34, 4), (2, 1, 20, 4), (2, 1, 20, 4), (1, 4)
     leaves = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
@@ -122,9 +124,9 @@ def test_what_flows_is_held_in_the_precision_of_the_values(monkeypatch, dtype, r
     keep = torch.arange(23) < torch.tensor([[23], [9]])
     held, slope = [], launch_backward.write_dscores
 
-    def noted(compared, slopes, shares, *rest):
+    def noted(compared, dscores, shares, *rest):
         held.append(shares.dtype)
-        slope(compared, slopes, shares, *rest)
+        slope(compared, dscores, shares, *rest)
 
     monkeypatch.setattr(launch_backward, "write_dscores", noted)
     monkeypatch.setattr(operator, "TILES", replace(operator.TILES, room=room))
@@ -148,7 +150,7 @@ def test_scores_that_were_kept_lead_to_the_same_gradients_without_being_found_an
     monkeypatch.setattr(launch_backward, "compare_chunk", lambda *given: anew.append(1) or compare(*given))
     found = []
     for kept in (0.0, 4.0):
-        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept, fill=99))
+        monkeypatch.setattr(operator, "TILES", replace(operator.TILES, saved_scores=kept, fill=99))
         context, _ = operator.attention(*leaves, *told)
         monkeypatch.setattr(operator, "TILES", replace(operator.TILES, room=room))
         found += [torch.autograd.grad(context.square().sum(), leaves, retain_graph=True) for _ in range(2)]
@@ -174,7 +176,7 @@ def test_the_gradient_of_the_vector_loses_nothing_where_both_sides_are_small(mon
         sides[outlier][:, :, 0, 3] = 22.0
     given = [each.bfloat16() for each in (*sides, torch.randn(1, 1, 40, 16), torch.randn(1, 16))]
     flow = torch.randn(1, 1, 32, 16).bfloat16()
-    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, kept=kept, room=room))
+    monkeypatch.setattr(operator, "TILES", replace(operator.TILES, saved_scores=kept, room=room))
 
     def gradient(run, dtype):
         leaves = [each.to(dtype).requires_grad_() for each in given]

@@ -79,7 +79,7 @@ def test_every_kernel_compiles_for_a_gpu_that_is_not_here():
         "exponentials_kernel",
         "compare_kernel",
         "read_kernel",
-        "weigh_kernel",
+        "weights_kernel",
         "write_dscores",
     } | {"backward_kernel", "reduce_kernel", "split_kernel", "trace_kernel"}
 

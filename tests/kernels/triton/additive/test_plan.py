@@ -35,7 +35,7 @@ def test_parts_of_a_gradient_that_one_program_has_the_queries_of_need_room_too(m
     ("mebibytes", "shared", "dtype"), [(10.0, 4, SINGLE), (9.9, 4, HALF), (6.0, 4, HALF), (5.9, 3, HALF), (0.0, 1, HALF)]
 )
 def test_parts_are_single_unless_more_of_half_precision_have_room(monkeypatch, mebibytes, shared, dtype):
-    """A mebibyte is a part of either gradient in single precision, of which there are two for the queries; slopes are four.
+    """A mebibyte is a part of either gradient in single precision, of which there are two for the queries; dscores are four.
 
     Of half precision the first part of either needs none.
     """

@@ -15,7 +15,7 @@ def test_parts_of_all_gradients_add_up_in_their_places():
         PartialSums.of(places[1], 3, torch.bfloat16, True),
         PartialSums.of(places[2], 4, torch.float32, False),
     )
-    assert [each.first is each.place for each in left] == [False, False, True]
+    assert [each.first is each.gradient for each in left] == [False, False, True]
     for each, parts in zip(left, (query, key, v), strict=True):
         each.first.copy_(parts[0])
         each.more.copy_(parts[1:])

@@ -32,7 +32,7 @@ def test_the_number_of_parts_changes_nothing_but_roundings(monkeypatch):
     found = []
     for count in (1, 2, 7):
         monkeypatch.setattr(launch, "count_splits", lambda keys, plan, count=count: count)
-        found.append(launch.run_step(query, keys, values, plan, weighed=True))
+        found.append(launch.run_step(query, keys, values, plan, wants_weights=True))
     for each in found[1:]:
         torch.testing.assert_close(each.context, found[0].context)
         torch.testing.assert_close(each.weights, found[0].weights)
@@ -41,13 +41,13 @@ def test_the_number_of_parts_changes_nothing_but_roundings(monkeypatch):
 def test_where_room_is_short_a_program_takes_fewer_keys_at_a_time(monkeypatch):
     query, keys, values = torch.randn(1, 20, 1, 3), torch.randn(1, 1, 70, 3), torch.randn(1, 1, 70, 2)
     plan, asked = PLAN._replace(tiles=[16, 64, 4, 3]), []
-    expected = launch.run_step(query, keys, values, plan, weighed=False).context
+    expected = launch.run_step(query, keys, values, plan, wants_weights=False).context
 
     def largest(start, sets, need, device, kind):
         asked.extend((tiles, need(tiles)) for tiles in sets)
         start(sets[-1])
 
     monkeypatch.setattr(launch, "launch_largest", largest)
-    torch.testing.assert_close(launch.run_step(query, keys, values, plan, weighed=False).context, expected)
+    torch.testing.assert_close(launch.run_step(query, keys, values, plan, wants_weights=False).context, expected)
     assert [tiles for tiles, _ in asked] == [[32, 64, 4, 3], [32, 64, 4, 1], [32, 32, 4, 1], [32, 16, 4, 1]]
     assert asked[-1][1] == 4 * (32 * 16 + 16 * 16 + 32 * 16)  # queries, keys, shares, of four bytes each

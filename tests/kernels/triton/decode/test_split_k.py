@@ -22,7 +22,7 @@ def test_one_query_and_keys_in_three_parts_can_be_worked_by_hand(monkeypatch):
     keys, values = torch.full((1, 1, 33, 1), -1e4), torch.full((1, 1, 33, 1), 1e9)
     keys[0, 0, [0, 32], 0] = torch.tensor([0.0, math.log(3)])
     values[0, 0, [0, 32], 0] = torch.tensor([4.0, 8.0])
-    found = launch.run_step(torch.ones(1, 1, 1, 1), keys, values, PLAN, weighed=True)
+    found = launch.run_step(torch.ones(1, 1, 1, 1), keys, values, PLAN, wants_weights=True)
     assert found.context.item() == pytest.approx(7)
     assert found.weights[0, 0, 0, [0, 1, 32]].tolist() == pytest.approx([0.25, 0, 0.75])
 
@@ -30,6 +30,6 @@ def test_one_query_and_keys_in_three_parts_can_be_worked_by_hand(monkeypatch):
 def test_heads_that_share_keys_read_by_their_own_queries():
     """Two heads of opposite mind: each takes what the other leaves."""
     query, keys = torch.tensor([[[[100.0]], [[-100.0]]]]), torch.tensor([[[[1.0], [-1.0]]]])
-    found = launch.run_step(query, keys, torch.tensor([[[[3.0], [5.0]]]]), PLAN, weighed=False)
+    found = launch.run_step(query, keys, torch.tensor([[[[3.0], [5.0]]]]), PLAN, wants_weights=False)
     assert found.context.flatten().tolist() == [3.0, 5.0]
     assert found.weights is None

@@ -18,13 +18,13 @@ from regard.kernels.triton.decode_step.matmul import LayerNormArguments, MatmulT
 def test_norm_bias_bend_and_sum_are_part_of_the_product(rows, size, columns, all_around):
     data, weights = torch.randn(rows, size) + 2, (torch.randn(columns, size), torch.randn(columns))
     if not all_around:
-        found = fused_matmul(data, (weights[0], None), way=MatmulTile(16, 16, 1))
+        found = fused_matmul(data, (weights[0], None), tile=MatmulTile(16, 16, 1))
         torch.testing.assert_close(found, F.linear(data, weights[0]))
         return
-    norm, around = LayerNormArguments(torch.randn(size), torch.randn(size), 1e-5), torch.randn(rows, columns)
-    found = fused_matmul(data, weights, norm=norm, around=around, relu=True, way=MatmulTile(16, 16, 1))
+    norm, residual = LayerNormArguments(torch.randn(size), torch.randn(size), 1e-5), torch.randn(rows, columns)
+    found = fused_matmul(data, weights, norm=norm, residual=residual, relu=True, tile=MatmulTile(16, 16, 1))
     normed = F.layer_norm(data, (size,), *norm)
-    torch.testing.assert_close(found, F.linear(normed, *weights).relu() + around)
+    torch.testing.assert_close(found, F.linear(normed, *weights).relu() + residual)
 
 
 def test_more_than_a_program_holds_is_refused():
@@ -39,8 +39,8 @@ def test_more_than_a_program_holds_is_refused():
 
 def test_half_precision_is_summed_in_single():
     half = torch.bfloat16
-    data, matrix, around = torch.randn(2, 512).to(half), torch.randn(20, 512).to(half), torch.randn(2, 20).to(half)
-    found = fused_matmul(data, (matrix, None), around=around, way=MatmulTile(16, 64, 1))
-    exact = data.double() @ matrix.double().mT + around.double()
+    data, matrix, residual = torch.randn(2, 512).to(half), torch.randn(20, 512).to(half), torch.randn(2, 20).to(half)
+    found = fused_matmul(data, (matrix, None), residual=residual, tile=MatmulTile(16, 64, 1))
+    exact = data.double() @ matrix.double().mT + residual.double()
     assert found.dtype == half
     assert (found.double() - exact).abs().max() <= 2**-8 * exact.abs().max()

@@ -24,7 +24,7 @@ def test_room_is_for_the_context_and_two_numbers_of_each_query():
 def test_sparsemax_and_entmax_of_one_and_a_half_have_programs_without_logarithms():
     data = torch.randn(1, 1, 2, 3)
     bends = [Alpha(2.0), Alpha(1.5), Alpha(1.4), Alpha(1.5, torch.tensor([1.5]))]
-    assert [launch._build_compile_arguments(data, PLAN, bend)["BEND"] for bend in bends] == [1, 2, 0, 0]
+    assert [launch._build_compile_arguments(data, PLAN, bend)["POWER"] for bend in bends] == [1, 2, 0, 0]
 
 
 def test_the_size_of_a_tile_changes_nothing_but_roundings():

@@ -17,11 +17,11 @@ from regard.kernels.triton.entmax.probabilities import compute_entmax_weights
 
 @triton.jit
 @no_type_check
-def shown(scores, found, rise, tau, BEND: tl.constexpr):
+def shown(scores, found, rise, tau, POWER: tl.constexpr):
     """Shares and their slopes for a row of 16 scores whose best is 0."""
     each = tl.arange(0, 16)
     row = tl.load(scores + each)[None, :]
-    over, weights, lean = compute_entmax_weights(row, tl.zeros([1], tl.float32), tl.full([1], tau, tl.float32), rise, BEND)
+    over, weights, lean = compute_entmax_weights(row, tl.zeros([1], tl.float32), tl.full([1], tau, tl.float32), rise, POWER)
     tl.store(found + each[None, :], over)
     tl.store(found + 16 + each[None, :], weights)
     tl.store(found + 32 + each[None, :], lean)
@@ -36,7 +36,7 @@ def test_three_scores_can_be_worked_by_hand(bend, rise, weights, leans):
     """At a threshold of -1/2: scores 0 and -1/4 stand above it, -1 and what may not be seen do not."""
     scores, found = torch.full((16,), -torch.inf), torch.empty(3, 16)
     scores[:3] = torch.tensor([0.0, -0.25, -1.0])
-    shown[(1,)](scores, found, rise, -0.5, BEND=bend)
+    shown[(1,)](scores, found, rise, -0.5, POWER=bend)
     assert found[0, :2].tolist() == [0.5, 0.5 - 0.25 * rise]
     torch.testing.assert_close(found[1, :2], torch.tensor(weights))
     torch.testing.assert_close(found[2, :2], torch.tensor(leans))

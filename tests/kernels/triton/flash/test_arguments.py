@@ -56,10 +56,10 @@ def test_a_program_that_does_not_fit_starts_with_smaller_tiles(monkeypatch):
         if tiles[3] > 1:
             raise OutOfResources(112 << 10, 99 << 10, "shared memory")
 
-    launch_fitting("of_memory", start, PLAN.tiles, data, data)
+    launch_fitting("write_dkv", start, PLAN.tiles, data, data)
     assert tried == [[64, 64], [64, 32], [32, 32]]
-    launch_fitting("of_memory", start, PLAN.tiles, data, data)
+    launch_fitting("write_dkv", start, PLAN.tiles, data, data)
     assert tried[3:] == [[32, 32]]
     assert (
-        arguments.estimate_shared_memory("of_memory", [64, 64, 4, 2], 64, 64, 4) == 96 << 10
+        arguments.estimate_shared_memory("write_dkv", [64, 64, 4, 2], 64, 64, 4) == 96 << 10
     )  # fits, were it not for its stages

@@ -46,7 +46,7 @@ def leaves(heads=1):
 
 
 def placed(plan, centres):
-    return plan._replace(centres=centres, stretch=compute_bin_width(KEYS), **sort_queries(centres, KEYS)._asdict())
+    return plan._replace(centres=centres, bin_width=compute_bin_width(KEYS), **sort_queries(centres, KEYS)._asdict())
 
 
 def compare(found, exact, given):
@@ -60,19 +60,19 @@ def compare(found, exact, given):
 @pytest.mark.parametrize(("told", "allowed"), SCOPES.values(), ids=SCOPES)
 def test_every_gradient_is_that_of_the_formula_whatever_else_hides_keys(told, allowed, bell):
     given = leaves()
-    plan = placed(PLAN._replace(bell=bell, **told), given[3])
+    plan = placed(PLAN._replace(gaussian=bell, **told), given[3])
     compare(attend(*given[:3], plan, StatisticsRequest()).context, dense(*given, allowed, bell, 1.0), given)
 
 
 def test_heads_that_share_keys_are_summed():
     given = leaves(heads=3)
-    plan = placed(PLAN._replace(bell=1), given[3])
+    plan = placed(PLAN._replace(gaussian=1), given[3])
     compare(attend(*given[:3], plan, StatisticsRequest()).context, dense(*given, FAR == FAR, 1, 1.0), given)
 
 
 def test_what_was_dropped_on_the_way_there_is_dropped_on_the_way_back():
     given = leaves()
-    plan = placed(PLAN._replace(bell=1, dropout=0.4, seed=torch.tensor([5])), given[3])
+    plan = placed(PLAN._replace(gaussian=1, dropout=0.4, seed=torch.tensor([5])), given[3])
     read = attend(
         *given[:2], torch.eye(KEYS).expand(2, 1, KEYS, KEYS), plan, StatisticsRequest()
     ).context  # the weights themselves

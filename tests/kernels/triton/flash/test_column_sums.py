@@ -18,7 +18,7 @@ def test_what_keys_receive_is_what_the_formula_says(plan, whole, formula):
 
 
 def test_what_keys_would_receive_evenly_is_what_the_formula_says(plan, formula, monkeypatch):
-    monkeypatch.setattr(launch, "EACH", 16)
+    monkeypatch.setattr(launch, "MASK_TILE", 16)
     data, seen = formula.sides(plan, whole=False), formula.seen(plan)
     found = launch.forward(*data, plan, StatisticsRequest(uniform=True))
     even = seen / seen.sum(-1, keepdim=True).clamp(min=1)

@@ -10,28 +10,28 @@ from regard.kernels.triton.flash.configs import (
 
 COMPILED = {
     ("forward", 64, 64, 64): 48,
-    ("received", 64, 64, 64): 32,
-    ("of_queries", 64, 64, 64): 72,
-    ("of_memory", 64, 64, 64): 96,
-    ("of_bias", 64, 64, 64): 48,
-    ("weigh", 16, 64, 64): 20,
+    ("sum_columns", 64, 64, 64): 32,
+    ("write_dq", 64, 64, 64): 72,
+    ("write_dkv", 64, 64, 64): 96,
+    ("write_dbias", 64, 64, 64): 48,
+    ("weights", 16, 64, 64): 20,
     ("forward", 64, 32, 128): 56,
-    ("received", 64, 32, 128): 48,
-    ("of_queries", 64, 32, 128): 104,
-    ("of_memory", 64, 32, 128): 112,
-    ("of_bias", 64, 32, 128): 96,
-    ("weigh", 16, 64, 128): 40,
+    ("sum_columns", 64, 32, 128): 48,
+    ("write_dq", 64, 32, 128): 104,
+    ("write_dkv", 64, 32, 128): 112,
+    ("write_dbias", 64, 32, 128): 96,
+    ("weights", 16, 64, 128): 40,
     ("forward", 32, 32, 256): 68,
-    ("received", 32, 32, 256): 64,
-    ("of_queries", 32, 32, 256): 132,
-    ("of_memory", 32, 32, 256): 136,
-    ("of_bias", 32, 32, 256): 192,
-    ("weigh", 16, 64, 256): 80,
+    ("sum_columns", 32, 32, 256): 64,
+    ("write_dq", 32, 32, 256): 132,
+    ("write_dkv", 32, 32, 256): 136,
+    ("write_dbias", 32, 32, 256): 192,
+    ("weights", 16, 64, 256): 80,
     ("forward", 16, 16, 256): 33,
-    ("of_queries", 16, 16, 256): 64,
-    ("of_memory", 16, 16, 256): 66,
-    ("of_bias", 16, 16, 256): 96,
-    ("weigh", 16, 16, 256): 32,
+    ("write_dq", 16, 16, 256): 64,
+    ("write_dkv", 16, 16, 256): 66,
+    ("write_dbias", 16, 16, 256): 96,
+    ("weights", 16, 16, 256): 32,
 }
 """KiB by program, queries, keys and size of a head, in single precision, by Triton 3.6 for sm_75, which never loads ahead."""
 
@@ -55,16 +55,16 @@ def test_the_smallest_tiles_fit_everywhere_but_for_the_widest_heads_on_the_oldes
     assert (
         estimate_smallest_memory("forward", 160, 256)
         < turing
-        < estimate_smallest_memory("of_memory", 160, 256)
-        < estimate_smallest_memory("of_bias", 160, 256)
+        < estimate_smallest_memory("write_dkv", 160, 256)
+        < estimate_smallest_memory("write_dbias", 160, 256)
         < ada
     )
-    assert estimate_smallest_memory("of_bias", 128, 80) < turing
+    assert estimate_smallest_memory("write_dbias", 128, 80) < turing
 
 
 def test_half_precision_counts_as_single_which_is_what_old_gpus_make_of_it():
     assert (
-        65 << 10 <= estimate_smallest_memory("of_memory", 256, 256) <= 66 << 10
+        65 << 10 <= estimate_smallest_memory("write_dkv", 256, 256) <= 66 << 10
     )  # compiled for sm_75 it is 65 KiB in float16
 
 

@@ -40,15 +40,15 @@ def test_queries_stand_by_the_stretch_of_keys_that_their_windows_are_in_and_equa
 ):
     centres, wide = kind(keys, torch.rand(batch, queries)), compute_bin_width(keys)
     found = way(centres.clone().requires_grad_(), keys)
-    assert not found.placed.requires_grad
+    assert not found.sorted_centres.requires_grad
     for row, centre in enumerate(centres.tolist()):
         at = [0 if each != each else int(min(max(each, 0), keys - 1)) // wide for each in centre]
         order = sorted(range(queries), key=at.__getitem__)
         assert found.order[row].tolist() == order
         assert found.ends[row].tolist() == [sum(each <= end for each in at) for end in range((keys - 1) // wide + 1)]
         near = centres[row, order].clamp(-OUTSIDE, OUTSIDE)
-        torch.testing.assert_close(found.placed[row, :queries], near, rtol=0, atol=0, equal_nan=True)
-        assert (found.placed[row, queries:] == -FAR).all()
+        torch.testing.assert_close(found.sorted_centres[row, :queries], near, rtol=0, atol=0, equal_nan=True)
+        assert (found.sorted_centres[row, queries:] == -FAR).all()
 
 
 def test_stretches_are_a_power_of_two_and_no_more_than_a_program_counts():

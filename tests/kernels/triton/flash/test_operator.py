@@ -62,10 +62,10 @@ def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3, requires_grad=True)
     placed = {
         "centres": centres,
-        "stretch": compute_bin_width(5),
+        "bin_width": compute_bin_width(5),
         **sort_queries(centres, 5)._asdict(),
         "width": 2.0,
-        "bell": 1,
+        "gaussian": 1,
     }
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     for plan in (PLAN._replace(bias=bias, causal=True), PLAN._replace(**placed)):
@@ -75,7 +75,7 @@ def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
 def test_a_bias_beside_placed_windows_is_refused_a_gradient():
     query, keys, values = (torch.randn(1, 1, count, 4, requires_grad=True) for count in (3, 5, 5))
     bias, centres = torch.randn(1, 1, 7, requires_grad=True), torch.rand(1, 3)
-    placed = {"centres": centres, "stretch": compute_bin_width(5), **sort_queries(centres, 5)._asdict(), "width": 2.0}
+    placed = {"centres": centres, "bin_width": compute_bin_width(5), **sort_queries(centres, 5)._asdict(), "width": 2.0}
     found = attend(query, keys, values, PLAN._replace(bias=bias, **placed), StatisticsRequest())
     with pytest.raises(ValueError, match="no gradient beside windows that queries place"):
         found.context.sum().backward()

@@ -35,7 +35,7 @@ SCOPES = {
     "some keys": ({"keep": torch.arange(SIZE)[None] < 17}, (torch.arange(SIZE) < 17).expand(SIZE, SIZE)),
     "a mask": ({"mask": MASK, "causal": True}, MASK[0, 0] & (FAR <= 0)),
     "around centres": (
-        {"centres": CENTRE, "stretch": compute_bin_width(SIZE), **sort_queries(CENTRE, SIZE)._asdict(), "width": 3.0},
+        {"centres": CENTRE, "bin_width": compute_bin_width(SIZE), **sort_queries(CENTRE, SIZE)._asdict(), "width": 3.0},
         (torch.arange(SIZE) - CENTRE[0][:, None]).abs() <= 3,
     ),
 }

@@ -25,5 +25,5 @@ def test_any_tile_finds_the_places_of_its_queries_among_all_of_the_row(tile, ste
 
 def test_a_tile_shorter_than_whole_places_leaves_none_out(monkeypatch):
     monkeypatch.setattr(launch_window_sort, "TILE", 32)
-    placed = launch_window_sort.sort_by_counting(torch.rand(2, 5), 9).placed
+    placed = launch_window_sort.sort_by_counting(torch.rand(2, 5), 9).sorted_centres
     assert (placed[:, 5:] == -launch_window_sort.FAR).all()

@@ -41,9 +41,9 @@ def load_library() -> ctypes.CDLL:
     path = cache_folder("compiled") / f"{compute_cache_key()}.so"
     if not path.is_file() or not is_private(path) or not is_whole(path):
         compile_library(path)
-    found = ctypes.CDLL(str(path))
-    declare_functions(found)
-    return found
+    library = ctypes.CDLL(str(path))
+    declare_functions(library)
+    return library
 
 
 def is_whole(path: Path) -> bool:
@@ -77,8 +77,8 @@ def describe_processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    told = [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
-    return " ".join((platform.machine(), *dict.fromkeys(told)))  # platform.processor() would start a program, uname
+    features = [line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))]
+    return " ".join((platform.machine(), *dict.fromkeys(features)))  # platform.processor() would start a program, uname
 
 
 def compile_library(path: Path) -> None:
@@ -89,11 +89,11 @@ def compile_library(path: Path) -> None:
             f"there is no C++ compiler: neither CXX names one nor is there {', '.join(COMPILERS)}; install one, such as g++"
         )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as room:
-        made = Path(room) / path.name
+        library = Path(room) / path.name
         files = [str(each) for each in list_sources() if each.suffix == ".cpp"]
         for threads in (THREADS, ()):
             done = subprocess.run(
-                [compiler, *FLAGS, *threads, *files, "-o", str(made)],
+                [compiler, *FLAGS, *threads, *files, "-o", str(library)],
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -104,19 +104,19 @@ def compile_library(path: Path) -> None:
         else:
             raise UnavailableError(f"{compiler} could not compile the engine: {done.stderr.strip()[:MESSAGE_LENGTH]}")
         trial = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).regard_trial())"
-        isolated = [sys.executable, "-I", "-c", trial, str(made)]  # else a ctypes.py of the current folder is imported
-        tried = subprocess.run(isolated, capture_output=True, text=True, errors="replace")
-        if tried.returncode:
+        isolated = [sys.executable, "-I", "-c", trial, str(library)]  # else a ctypes.py of the current folder is imported
+        trial_run = subprocess.run(isolated, capture_output=True, text=True, errors="replace")
+        if trial_run.returncode:
             raise UnavailableError(
-                f"what {compiler} made of the engine does not run here (exit code {tried.returncode}): "
-                f"{tried.stderr.strip()[-MESSAGE_LENGTH:] or UNKNOWN_FAILURE}"
+                f"what {compiler} made of the engine does not run here (exit code {trial_run.returncode}): "
+                f"{trial_run.stderr.strip()[-MESSAGE_LENGTH:] or UNKNOWN_FAILURE}"
             )
-        seal(made)
-        made.chmod(0o700)
-        os.replace(made, path)
+        seal(library)
+        library.chmod(0o700)
+        os.replace(library, path)
 
 
-def declare_functions(found: ctypes.CDLL) -> None:
+def declare_functions(library: ctypes.CDLL) -> None:
     """Declare the argument and result types of the library's functions."""
     number, place, few, share = ctypes.c_int64, ctypes.c_void_p, ctypes.c_int, ctypes.c_double
     takes: dict[str, list[type[Any]]] = {
@@ -134,5 +134,5 @@ def declare_functions(found: ctypes.CDLL) -> None:
     }
     gives = {"transformer": place, "recurrent": place, "convolution": place, "greedy": few, "beam": few}
     for name, arguments in takes.items():
-        function = getattr(found, f"regard_{name}")
+        function = getattr(library, f"regard_{name}")
         function.argtypes, function.restype = arguments, gives.get(name)

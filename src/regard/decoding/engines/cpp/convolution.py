@@ -68,16 +68,16 @@ def build_optional_matrix(layer: nn.Module, precision: str) -> Matrix:
     return build_linear([layer], precision) if isinstance(layer, nn.Linear) else make_absent_matrix()
 
 
-def build_layer(made: decoders.Layer, precision: str) -> Layer:
+def build_layer(layer: decoders.Layer, precision: str) -> Layer:
     """Build the C struct of one layer."""
-    assert made.cross is not None
+    assert layer.cross is not None
     parts = (
-        build_matrix(*convolution.flatten_convolution(made.gated), precision),
-        build_linear([made.query], precision),
-        build_optional_matrix(made.fit, precision),
-        attention.build_attention(made.cross, precision, made.query.out_features),
+        build_matrix(*convolution.flatten_convolution(layer.gated), precision),
+        build_linear([layer.query], precision),
+        build_optional_matrix(layer.fit, precision),
+        attention.build_attention(layer.cross, precision, layer.query.out_features),
     )
-    return Layer(*parts, made.cross.size, held=parts)
+    return Layer(*parts, layer.cross.size, held=parts)
 
 
 class Engine:

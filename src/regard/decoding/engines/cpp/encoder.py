@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import torch
 
+from regard.attention.kinds import is_builtin
 from regard.attention.multihead import MultiHead
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
@@ -42,12 +43,12 @@ class Engine:
         """Encode a batch without empty sources; padding is not computed."""
         tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
-        given = remove_padding(source)
-        data = torch.empty(len(given.tokens), self.model.size)
-        self.code.regard_encode(ctypes.byref(self.model), *given.given, data.data_ptr(), torch.get_num_threads())
-        found = given.out(data, keep)
-        final = (found.sum(1, keepdim=True) / given.counts[:, None, None],) if self.summed else ()
-        return Encoded(found, keep, final, tokens=tokens)
+        batch = remove_padding(source)
+        data = torch.empty(len(batch.tokens), self.model.size)
+        self.code.regard_encode(ctypes.byref(self.model), *batch.pointers, data.data_ptr(), torch.get_num_threads())
+        encoded = batch.out(data, keep)
+        final = (encoded.sum(1, keepdim=True) / batch.counts[:, None, None],) if self.summed else ()
+        return Encoded(encoded, keep, final, tokens=tokens)
 
 
 class MemoryProjection:
@@ -64,10 +65,10 @@ class MemoryProjection:
         """Memory of each layer; all are views of one tensor."""
         data = encoded.data.contiguous()
         batch, time, _ = data.shape
-        found = torch.empty(batch, time, *self.shape)
-        given = data.data_ptr(), batch * time, ctypes.byref(self.matrix), found.data_ptr()
-        self.code.regard_product(*given, STORE, torch.get_num_threads())
-        sides = found.permute(2, 0, 3, 1, 4).unbind(0)  # batch heads time head
+        outputs = torch.empty(batch, time, *self.shape)
+        pointers = data.data_ptr(), batch * time, ctypes.byref(self.matrix), outputs.data_ptr()
+        self.code.regard_product(*pointers, STORE, torch.get_num_threads())
+        sides = outputs.permute(2, 0, 3, 1, 4).unbind(0)  # batch heads time head
         each = map(Memory, sides[::2], sides[1::2], [encoded.keep] * len(self.names))
         return DecoderMemory(dict(zip(self.names, each, strict=True)))
 
@@ -77,6 +78,8 @@ def build_memory_projection(decoder: Any) -> "MemoryProjection | None":
     if steps(decoder) is not None:
         return None
     crosses = [layer.cross for layer in decoder.layers]
-    if not all(isinstance(cross, MultiHead) and isinstance(cross.score, Dot | ScaledDot) for cross in crosses):
+    if not all(isinstance(cross, MultiHead) and is_builtin(cross) for cross in crosses):
+        return None
+    if not all(type(cross.score) in (Dot, ScaledDot) for cross in crosses):
         return None
     return MemoryProjection(decoder) if len({(cross.key_heads, cross.head) for cross in crosses}) == 1 else None

@@ -47,10 +47,10 @@ def covers(encoder: Any) -> str | None:
     return embeds(encoder.embedding)
 
 
-def build_direction(made: nn.Module, back: bool) -> Direction:
+def build_direction(layer: nn.Module, back: bool) -> Direction:
     """Build the C struct of one direction of a layer."""
     names = (f"{name}_l0{'_reverse' * back}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
+    W, U, bias, hidden_bias = (layer.get_parameter(name).detach() for name in names)
     sides = build_matrix(W, bias + hidden_bias), build_matrix(U, torch.zeros_like(bias))
     return Direction(*sides, held=sides)
 
@@ -62,7 +62,7 @@ class Engine:
         self.code, spoken = load_library(), NativeEmbedding(encoder.embedding)
         layers = [cast(nn.LSTM, each) for each in encoder.layers]
         both = 1 + layers[0].bidirectional
-        ways = [build_direction(made, back == 1) for made in layers for back in range(both)]
+        ways = [build_direction(layer, back == 1) for layer in layers for back in range(both)]
         table = (Direction * len(ways))(*ways)
         self.reader = LSTMEncoder(table, len(layers), both, layers[0].hidden_size, spoken.record, held=(ways, table))
         self.spoken = spoken.within(self.reader.words)
@@ -72,8 +72,8 @@ class Engine:
         """Encode a batch without empty sources; padding is not computed."""
         tokens, keep = source.data, source.keep
         self.spoken.know(tokens.shape[1])
-        given = remove_padding(source)
-        data, final = torch.empty(len(given.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
-        found = data.data_ptr(), *(each.data_ptr() for each in final)
-        self.code.regard_read(ctypes.byref(self.reader), *given.given, *found, torch.get_num_threads())
-        return Encoded(given.out(data, keep), keep, final, tokens=tokens)
+        batch = remove_padding(source)
+        data, final = torch.empty(len(batch.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
+        outputs = data.data_ptr(), *(each.data_ptr() for each in final)
+        self.code.regard_read(ctypes.byref(self.reader), *batch.pointers, *outputs, torch.get_num_threads())
+        return Encoded(batch.out(data, keep), keep, final, tokens=tokens)

@@ -18,7 +18,7 @@ class RaggedBatch(NamedTuple):
     counts: Int[Tensor, " batch"]
 
     @property
-    def given(self) -> tuple[int, int, int, int]:
+    def pointers(self) -> tuple[int, int, int, int]:
         """Addresses for the C++ engine; this tensor record has to live for as long as they are used."""
         return self.tokens.data_ptr(), self.places.data_ptr(), self.counts.data_ptr(), len(self.counts)
 

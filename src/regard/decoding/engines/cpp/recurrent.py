@@ -55,10 +55,10 @@ def covers(decoder: Any) -> str | None:
     return attention.covers(decoder.cross) or embeds(decoder.embedding)
 
 
-def build_cell(made: nn.Module, precision: str) -> Matrix:
+def build_cell(layer: nn.Module, precision: str) -> Matrix:
     """Build one layer of cells: input and recurrent weights as one matrix."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
+    W, U, bias, hidden_bias = (layer.get_parameter(name).detach() for name in names)
     return build_matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision)
 
 
@@ -67,7 +67,7 @@ class Engine:
 
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
         self.code, spoken, self.cross = load_library(), NativeEmbedding(decoder.embedding), cast(Any, decoder.cross)
-        cells = [build_cell(made, precision) for made in decoder.layers]
+        cells = [build_cell(layer, precision) for layer in decoder.layers]
         table, cross = (Matrix * len(cells))(*cells), attention.build_attention(self.cross, precision, decoder.size)
         output = cast(Projection, decoder.output)
         parts = (
@@ -82,13 +82,14 @@ class Engine:
 
     def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
-        network, kept = self.network, memory.memories[CROSS_NAME]
-        given, keep = attention.build_source(self.cross, kept), None if kept.keep is None else kept.keep.contiguous()
+        network, cross_memory = self.network, memory.memories[CROSS_NAME]
+        source = attention.build_source(self.cross, cross_memory)
+        keep = None if cross_memory.keep is None else cross_memory.keep.contiguous()
         states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
-        size, places = (len(kept.values), kept.values.shape[2]), [each.data_ptr() for each in states]
-        given_at = ctypes.byref(network), ctypes.byref(given), find_address(keep)
-        handle = self.code.regard_recurrent(*given_at, *size, *places)
-        return NativeSteps(self.code, handle, self.spoken, network.output.out, (self, given, keep))
+        size, places = (len(cross_memory.values), cross_memory.values.shape[2]), [each.data_ptr() for each in states]
+        pointers = ctypes.byref(network), ctypes.byref(source), find_address(keep)
+        handle = self.code.regard_recurrent(*pointers, *size, *places)
+        return NativeSteps(self.code, handle, self.spoken, network.output.out, (self, source, keep))
 
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float

@@ -96,18 +96,18 @@ def check_plain_stack(stack: Transformer | Encoder) -> str | None:
     return None
 
 
-def build_layer(made: Any, precision: str, size: int) -> Layer:
+def build_layer(layer: Any, precision: str, size: int) -> Layer:
     """Build the C struct of one layer of an encoder or a decoder."""
-    own, cross = made.self, getattr(made, "cross", None)
+    own, cross = layer.self, getattr(layer, "cross", None)
     parts = (
         build_linear((own.query, own.key, own.value), precision),
-        *(build_linear([each], precision) for each in (own.output, made.feedforward[0], made.feedforward[2])),
-        build_norm(made.around_self.norm),
-        build_norm(nn.Identity() if cross is None else made.around_cross.norm),
-        build_norm(made.around_feedforward.norm),
+        *(build_linear([each], precision) for each in (own.output, layer.feedforward[0], layer.feedforward[2])),
+        build_norm(layer.around_self.norm),
+        build_norm(nn.Identity() if cross is None else layer.around_cross.norm),
+        build_norm(layer.around_feedforward.norm),
         CrossAttention(make_absent_matrix(), make_absent_matrix(), 0, 0, 0, 0.0, None)
         if cross is None
-        else attention.build_attention(cross, precision, size, made.fit),
+        else attention.build_attention(cross, precision, size, layer.fit),
     )
     return Layer(*parts, held=parts)
 
@@ -115,7 +115,7 @@ def build_layer(made: Any, precision: str, size: int) -> Layer:
 def build_model(stack: Transformer | Encoder, precision: str, spoken: EmbeddingTable, fit: Matrix, output: Matrix) -> Model:
     """Build the C struct of an encoder or a decoder."""
     each: list[Any] = [stack.get_submodule(name) for name in stack.names]
-    layers = [build_layer(made, precision, stack.size) for made in each]
+    layers = [build_layer(layer, precision, stack.size) for layer in each]
     own, inner = each[0].self, layers[0].inner.out
     scale = cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
     table, last = (Layer * len(layers))(*layers), build_norm(stack.norm)
@@ -139,13 +139,13 @@ class Engine:
 
     def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
-        model, kept = self.model, list(memory.memories.values())
-        given = [attention.build_source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
-        table, keep = (Source * len(given))(*given), kept[0].keep
+        model, memories = self.model, list(memory.memories.values())
+        sources = [attention.build_source(cross, each) for cross, each in zip(self.crosses, memories, strict=True)]
+        table, keep = (Source * len(sources))(*sources), memories[0].keep
         keep = None if keep is None else keep.contiguous()
-        size = len(kept[0].values), kept[0].values.shape[2]
+        size = len(memories[0].values), memories[0].values.shape[2]
         handle = self.code.regard_transformer(ctypes.byref(model), table, find_address(keep), *size)
-        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
+        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, sources, table, keep))
 
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float

@@ -18,17 +18,17 @@ WIDEST = 8192
 
 
 def add_norm(
-    data: Rows, found: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
+    data: Rows, output: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
 ) -> tuple[Rows, Rows]:
-    """Residual sum data + found, and its layer norm.
+    """Residual sum data + output, and its layer norm.
 
-        x = data + found,   norm = (x - mean(x)) / √(var(x) + ε) ∘ w + b
+        x = data + output,   norm = (x - mean(x)) / √(var(x) + ε) ∘ w + b
 
     Ba, Kiros and Hinton 2016, https://arxiv.org/abs/1607.06450
     """
     if fits(data):
-        return load_kernel().launch(data, found, weight, bias, eps)
-    total = data + found
+        return load_kernel().launch(data, output, weight, bias, eps)
+    total = data + output
     return total, F.layer_norm(total, weight.shape, weight, bias, eps)
 
 

@@ -15,13 +15,13 @@ Rows = Float[Tensor, "rows size"]
 
 @triton.jit
 @no_type_check
-def kernel(data, found, weight, bias, total, normed, eps, size: tl.constexpr, block: tl.constexpr):
+def kernel(data, output, weight, bias, total, normed, eps, size: tl.constexpr, block: tl.constexpr):
     """Fused sum and layer norm: sums in float32; the norm is that of the sum as stored."""
     columns = tl.arange(0, block)
     inside = columns < size
     places = tl.program_id(0).to(tl.int64) * size + columns
     left = tl.load(data + places, mask=inside, other=0.0).to(tl.float32)
-    right = tl.load(found + places, mask=inside, other=0.0).to(tl.float32)
+    right = tl.load(output + places, mask=inside, other=0.0).to(tl.float32)
     stored = (left + right).to(total.dtype.element_ty)
     tl.store(total + places, stored, mask=inside)
     x = stored.to(tl.float32)
@@ -35,13 +35,13 @@ def kernel(data, found, weight, bias, total, normed, eps, size: tl.constexpr, bl
 
 
 def launch(
-    data: Rows, found: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
+    data: Rows, output: Rows, weight: Float[Tensor, " size"], bias: Float[Tensor, " size"], eps: float
 ) -> tuple[Rows, Rows]:
     """Launch the kernel; returns the sum and its norm."""
-    data, found = data.contiguous(), found.contiguous()
+    data, output = data.contiguous(), output.contiguous()
     rows, size = data.shape
     total, normed = torch.empty_like(data), torch.empty_like(data)
     block = triton.next_power_of_2(size)
     warps = min(8, max(1, block // 256))
-    compile.launch(kernel, (rows,), data, found, weight, bias, total, normed, eps, size, block, num_warps=warps)
+    compile.launch(kernel, (rows,), data, output, weight, bias, total, normed, eps, size, block, num_warps=warps)
     return total, normed

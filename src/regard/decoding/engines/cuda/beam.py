@@ -40,11 +40,11 @@ class Beam:
         """Length penalty divisors at each length, and at the length limit of each sentence."""
         self.divided: tuple[float, bytes] | None = None
         self.rows = torch.arange(beams, **exact).repeat_interleave(each).expand(sentences, -1).contiguous()
-        self.told = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
+        self.results = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
         """Results of every step, which the host fetches as one tensor: candidates, and the flags of done sentences."""
-        self.figures = self.told[:, sentences:].view(turns, 4, sentences, 2 * beams)
+        self.figures = self.results[:, sentences:].view(turns, 4, sentences, 2 * beams)
         """Score, log-probability, token and row of the candidates, best first."""
-        self.over = self.told[:, :sentences]
+        self.over = self.results[:, :sentences]
         """Flag of a sentence that is done: 1 from that step on."""
 
     def begin(self, longest: Numbers, alpha: float) -> None:
@@ -71,10 +71,10 @@ class Beam:
         for mine, theirs in ((self.parents, other.parents), (self.scores, other.scores), (self.ended, other.ended)):
             mine.copy_(theirs[rows])
 
-    def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
+    def choose(self, hidden: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """Choose the next token of each hypothesis."""
-        values, tokens = select_top_tokens(found, project, self.each)
-        if self.fits(found.device):
+        values, tokens = select_top_tokens(hidden, project, self.each)
+        if self.fits(hidden.device):
             load_kernel().launch(self, values, tokens, place, turn)
         else:
             self.turn(values, tokens, place, turn)
@@ -127,8 +127,8 @@ class Beam:
 
     def fetch(self, turns: int) -> tuple[Float[Tensor, "turns 4 sentences ways"], Float[Tensor, "turns sentences"]]:
         """Fetch the results of some steps to the host: candidates, and flags of done sentences."""
-        told, sentences = self.told[:turns].to("cpu", copy=True), len(self.scores)
-        return told[:, sentences:].view(turns, 4, sentences, -1), told[:, :sentences]
+        results, sentences = self.results[:turns].to("cpu", copy=True), len(self.scores)
+        return results[:, sentences:].view(turns, 4, sentences, -1), results[:, :sentences]
 
 
 @cache

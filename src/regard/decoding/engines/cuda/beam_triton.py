@@ -74,6 +74,6 @@ def launch(
     """Launch one step of a `Beam`, from the top-k tokens of each of its rows."""
     sentences, beams = beam.scores.shape
     block = triton.next_power_of_2(beams * beam.each)
-    options = (sentences, beam.told.stride(0), beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))
+    options = (sentences, beam.results.stride(0), beams, beam.each, beam.best, EOS, block, triton.next_power_of_2(beams))
     state = (beam.scores, beam.ended, beam.shares, beam.longest, place, turn, beam.figures, beam.over)
     compile.launch(kernel, (sentences,), values, tokens, *state, beam.tokens, beam.parents, *options, num_warps=1)

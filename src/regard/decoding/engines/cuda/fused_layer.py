@@ -57,8 +57,8 @@ def covers(layers: Sequence[LayerWeights], device: torch.device, dtype: torch.dt
 
 def find_head_sizes(layer: LayerWeights) -> tuple[int, int]:
     """Head sizes of self-attention and cross-attention."""
-    asked = layer.size if layer.asks is None else len(layer.asks[0])
-    return layer.size // layer.heads, asked // layer.cross_heads
+    query = layer.size if layer.asks is None else len(layer.asks[0])
+    return layer.size // layer.heads, query // layer.cross_heads
 
 
 def has_kernels(device: torch.device) -> bool:
@@ -86,24 +86,24 @@ def update_backpointers(
 
 
 def run_layers(
-    layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, seen: AttentionBuffers, place: Counter
+    layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, buffers: AttentionBuffers, place: Counter
 ) -> Rows:
     """Run all layers, and the last norm."""
     both = data, data if enters is None else F.layer_norm(data, *enters)
     for number, layer in enumerate(layers):
-        around, entered = both
-        found = F.linear(attend_past(layer, F.linear(entered, *layer.threefold), number, seen, place), *layer.own_output)
-        around, entered = add_residual(layer, 0, around, found)
-        asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
-        found = attend_source(layer, asked, number, seen)
-        found = found if layer.cross_output is None else F.linear(found, *layer.cross_output)
-        around, entered = add_residual(layer, 1, around, found)
-        both = add_residual(layer, 2, around, feed_forward(layer, entered))
+        residual, entered = both
+        output = F.linear(attend_past(layer, F.linear(entered, *layer.threefold), number, buffers, place), *layer.own_output)
+        residual, entered = add_residual(layer, 0, residual, output)
+        query = entered if layer.asks is None else F.linear(entered, *layer.asks)
+        output = attend_source(layer, query, number, buffers)
+        output = output if layer.cross_output is None else F.linear(output, *layer.cross_output)
+        residual, entered = add_residual(layer, 1, residual, output)
+        both = add_residual(layer, 2, residual, feed_forward(layer, entered))
     return both[1]
 
 
 def run_fused_layers(
-    layers: Sequence[LayerWeights], enters: Norm, data: Rows, seen: AttentionBuffers, place: Counter
+    layers: Sequence[LayerWeights], enters: Norm, data: Rows, buffers: AttentionBuffers, place: Counter
 ) -> Rows:
     """Run all layers for few rows, with norms and sums fused into the products.
 
@@ -111,35 +111,37 @@ def run_fused_layers(
     """
     norm = enters
     for number, layer in enumerate(layers):
-        data, norm = run_fused_layer(layer, norm, data, number, seen, place), layer.norms[2]
+        data, norm = run_fused_layer(layer, norm, data, number, buffers, place), layer.norms[2]
     return F.layer_norm(data, *norm)
 
 
 def run_fused_layer(
-    layer: LayerWeights, norm: Norm, data: Rows, number: int, seen: AttentionBuffers, place: Counter
+    layer: LayerWeights, norm: Norm, data: Rows, number: int, buffers: AttentionBuffers, place: Counter
 ) -> Rows:
     """Run one such layer, which begins with `norm`; all kernels are our own."""
     early = load_kernels("tile").supports_pdl(data.device)
-    found = attend_past(layer, product(data, layer.threefold, norm, early=early), number, seen, place, early)
-    data = product(found, layer.own_output, around=data, early=early)
-    found = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, seen, early)
-    data = product(found, layer.cross_output, around=data, early=early)
-    found = product(data, layer.inner, layer.norms[1], relu=True, early=early)
-    return product(found, layer.outer, around=data, early=early)
+    output = attend_past(layer, product(data, layer.threefold, norm, early=early), number, buffers, place, early)
+    data = product(output, layer.own_output, residual=data, early=early)
+    output = attend_source(layer, product(data, layer.asks, layer.norms[0], early=early), number, buffers, early)
+    data = product(output, layer.cross_output, residual=data, early=early)
+    output = product(data, layer.inner, layer.norms[1], relu=True, early=early)
+    return product(output, layer.outer, residual=data, early=early)
 
 
-def prepare(layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, seen: AttentionBuffers, place: Counter) -> None:
+def prepare(
+    layers: Sequence[LayerWeights], enters: Norm | None, data: Rows, buffers: AttentionBuffers, place: Counter
+) -> None:
     """Launch the kernels of the first layer, the same for all, so that they are compiled (kernels/runtime/compile.py).
 
     PyTorch's own kernels are left out, as there is no data yet.
     """
     layer = layers[0]
     if enters is not None and can_fuse(layers, len(data)):
-        run_fused_layer(layer, enters, data, 0, seen, place)
+        run_fused_layer(layer, enters, data, 0, buffers, place)
         return
-    attend_past(layer, data.new_empty(len(data), 3 * layer.size), 0, seen, place)
-    asked = data if layer.asks is None else data.new_empty(len(data), len(layer.asks[0]))
-    attend_source(layer, asked, 0, seen)
+    attend_past(layer, data.new_empty(len(data), 3 * layer.size), 0, buffers, place)
+    query = data if layer.asks is None else data.new_empty(len(data), len(layer.asks[0]))
+    attend_source(layer, query, 0, buffers)
     if add_norm.fits(data):
         add_residual(layer, 0, data, torch.empty_like(data))
 
@@ -164,21 +166,22 @@ def attend_past(
     layer: LayerWeights,
     sides: Float[Tensor, "rows sides"],
     number: int,
-    seen: AttentionBuffers,
+    buffers: AttentionBuffers,
     place: Counter,
     early: bool = False,
 ) -> Rows:
     """Self-attention: append the new keys and values, and attend to each row's past."""
-    tile = load_kernels("tile").select_tile(seen.past.shape[2], find_head_sizes(layer)[0])
+    tile = load_kernels("tile").select_tile(buffers.past.shape[2], find_head_sizes(layer)[0])
     kernel = load_kernels("self_attention")
-    return kernel.self_attend(sides, seen.caches[number], seen.past, place, layer.heads, layer.scale, tile, early)
+    return kernel.self_attend(sides, buffers.caches[number], buffers.past, place, layer.heads, layer.scale, tile, early)
 
 
-def attend_source(layer: LayerWeights, asked: Rows, number: int, seen: AttentionBuffers, early: bool = False) -> Rows:
+def attend_source(layer: LayerWeights, query: Rows, number: int, buffers: AttentionBuffers, early: bool = False) -> Rows:
     """Cross-attention of each row."""
-    source, tile = seen.sources[number], load_kernels("tile").select_tile(seen.keep.shape[1], find_head_sizes(layer)[1])
+    source = buffers.sources[number]
+    tile = load_kernels("tile").select_tile(buffers.keep.shape[1], find_head_sizes(layer)[1])
     kernel = load_kernels("cross_attention")
-    return kernel.cross_attend(asked, source.keys, source.values, seen.keep, layer.cross_scale, tile, early)
+    return kernel.cross_attend(query, source.keys, source.values, buffers.keep, layer.cross_scale, tile, early)
 
 
 def product(data: Rows, weights: Weights | None, norm: Norm | None = None, **options: Any) -> Float[Tensor, "rows columns"]:

@@ -78,9 +78,9 @@ class ModuleSteps:
     ) -> Float[Tensor, "rows vocabulary"]:
         """Decoding step: one token for each row in, logits out."""
         state = self.state if self.width == 1 else select(self.state, (parents + self.before).flatten())
-        found = self.decoder.step(tokens, self.memory, state)
-        copy_tree(self.state, found.state)
-        logits: Tensor = found.output
+        step = self.decoder.step(tokens, self.memory, state)
+        copy_tree(self.state, step.state)
+        logits: Tensor = step.output
         return logits
 
     def prepare(
@@ -89,12 +89,12 @@ class ModuleSteps:
         """Allocate a row of logits; a step's kernels are the decoder's own."""
         return torch.empty_like(self.decoder.get_parameter("output.bias"))[None]
 
-    def project(self, found: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+    def project(self, logits: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Return the logits, which are projected already."""
-        return found
+        return logits
 
 
-def copy_tree(mine: Tree, given: Tree) -> None:
+def copy_tree(target: Tree, source: Tree) -> None:
     """Copy the tensors of one tree over those of another of the same shape."""
-    for each, other in zip(leaves(mine, Tensor), leaves(given, Tensor), strict=True):
-        each.copy_(other)
+    for buffer, tensor in zip(leaves(target, Tensor), leaves(source, Tensor), strict=True):
+        buffer.copy_(tensor)

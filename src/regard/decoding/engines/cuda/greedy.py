@@ -32,15 +32,15 @@ class Greedy:
         self.tokens.copy_(other.tokens[rows])
         self.scores.copy_(other.scores[rows])
 
-    def choose(self, found: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
+    def choose(self, hidden: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """Choose the next token of each sentence."""
-        values, tokens = select_top_tokens(found, project, 1)
-        if fused_layer.has_kernels(found.device):
+        values, tokens = select_top_tokens(hidden, project, 1)
+        if fused_layer.has_kernels(hidden.device):
             fused_layer.record_step(values, tokens, self.scores, self.figures, self.tokens, turn)
             return
         self.scores += values
-        told = torch.stack((self.scores, values, tokens, self.parents))  # of mixed dtypes: they become float64
-        self.figures.index_copy_(0, turn, told[None])
+        results = torch.stack((self.scores, values, tokens, self.parents))  # of mixed dtypes: they become float64
+        self.figures.index_copy_(0, turn, results[None])
         self.tokens.copy_(tokens[:, 0])
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:

@@ -27,17 +27,17 @@ def run_layer(
 
     Each sum is fused with the norm that follows it, so that both are one pass over the data.
     """
-    around, entered = data
+    residual, entered = data
     own, source_mask = masks
-    around, entered = add_residual(layer, 0, around, attend_past(layer, entered, cache, own, place))
-    around, entered = add_residual(layer, 1, around, attend_source(layer, entered, source, source_mask))
-    return add_residual(layer, 2, around, feed_forward(layer, entered))
+    residual, entered = add_residual(layer, 0, residual, attend_past(layer, entered, cache, own, place))
+    residual, entered = add_residual(layer, 1, residual, attend_source(layer, entered, source, source_mask))
+    return add_residual(layer, 2, residual, feed_forward(layer, entered))
 
 
-def add_residual(layer: LayerWeights, number: int, around: Rows, found: Rows) -> tuple[Rows, Rows]:
+def add_residual(layer: LayerWeights, number: int, residual: Rows, output: Rows) -> tuple[Rows, Rows]:
     """Residual sum x + f(x), and its norm; in post-norm both outputs are the norm."""
     norm = layer.norms[number]
-    total, normed = add_norm(around, found, norm.weight, norm.bias, norm.eps)
+    total, normed = add_norm(residual, output, norm.weight, norm.bias, norm.eps)
     return (total, normed) if layer.first else (normed, normed)
 
 
@@ -54,16 +54,16 @@ def attend_past(
     cache.index_copy_(1, place, sides[..., layer.size :])
     query = sides[:, 0, :, : layer.size].view(sentences, width, layer.heads, -1).transpose(1, 2)
     keys, values = cache.view(sentences, -1, 2, layer.heads, layer.size // layer.heads).permute(2, 0, 3, 1, 4)
-    found = attend(query, keys, values, mask, layer.scale)
-    return F.linear(found, *layer.own_output)
+    output = attend(query, keys, values, mask, layer.scale)
+    return F.linear(output, *layer.own_output)
 
 
 def attend_source(layer: LayerWeights, entered: Rows, source: Memory, mask: Float[Tensor, "sentences 1 keys"]) -> Rows:
     """Cross-attention of each row; the rows of a sentence share its source."""
-    asked = entered if layer.asks is None else F.linear(entered, *layer.asks)
-    query = asked.view(len(source.keys), -1, layer.cross_heads, source.keys.shape[3]).transpose(1, 2)
-    found = attend(query, source.keys, source.values, mask, layer.cross_scale)
-    return found if layer.cross_output is None else F.linear(found, *layer.cross_output)
+    projected = entered if layer.asks is None else F.linear(entered, *layer.asks)
+    query = projected.view(len(source.keys), -1, layer.cross_heads, source.keys.shape[3]).transpose(1, 2)
+    output = attend(query, source.keys, source.values, mask, layer.cross_scale)
+    return output if layer.cross_output is None else F.linear(output, *layer.cross_output)
 
 
 def attend(
@@ -75,8 +75,8 @@ def attend(
 ) -> Rows:
     """Attention softmax(q kᵀ scale + mask) v, heads concatenated: one row for each row of each sentence."""
     spread = mask[:, None].expand(*query.shape[:3], keys.shape[2])
-    found = F.scaled_dot_product_attention(query, keys, values, attn_mask=spread, scale=scale)
-    return found.transpose(1, 2).flatten(2).flatten(0, 1)
+    output = F.scaled_dot_product_attention(query, keys, values, attn_mask=spread, scale=scale)
+    return output.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 def feed_forward(layer: LayerWeights, entered: Rows) -> Rows:

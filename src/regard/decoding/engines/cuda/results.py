@@ -55,27 +55,27 @@ class SearchResults:
         if (np.isnan(heads[:, sentences]) & growing).any():
             raise no_distribution_error()
 
-    def found(self) -> list[list[Hypothesis]]:
-        """Best hypotheses of each sentence, best first."""
+    def collect(self) -> list[list[Hypothesis]]:
+        """Collect the best hypotheses of each sentence, best first."""
         figures = np.concatenate(self.figures)
         order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # active ones first
-        picked = self.pick(figures, order)
-        scores = figures[picked.steps, SCORE, np.arange(len(self.most))[:, None], picked.places]
-        written = [each.transpose(1, 2, 0) for each in backtrace(figures, order, picked)]
-        parts = picked.there, picked.steps, scores, picked.worth, picked.finished, *written
+        selected = self.pick(figures, order)
+        scores = figures[selected.steps, SCORE, np.arange(len(self.most))[:, None], selected.places]
+        written = [each.transpose(1, 2, 0) for each in backtrace(figures, order, selected)]
+        parts = selected.there, selected.steps, scores, selected.worth, selected.finished, *written
         there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # one list each
-        best, length = picked.steps.shape[1], len(figures)
-        found: list[list[Hypothesis]] = []
+        best, length = selected.steps.shape[1], len(figures)
+        hypotheses: list[list[Hypothesis]] = []
         for sentence in range(len(self.most)):
-            few = []
+            ranked = []
             for each in range(sentence * best, (sentence + 1) * best):
                 if there[each]:
                     whole = slice(each * length, each * length + steps[each] + 1)
-                    few.append(Hypothesis(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
-            if not few:
+                    ranked.append(Hypothesis(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
+            if not ranked:
                 raise no_token_error(int(self.ends[sentence]))
-            found.append(few)
-        return found
+            hypotheses.append(ranked)
+        return hypotheses
 
     def pick(self, figures: Floats, order: Numbers) -> SelectedEndings:
         """Select the best finished hypotheses, and after them the best of those that were cut off."""
@@ -116,16 +116,16 @@ class SearchResults:
         return SelectedEndings(steps, places, scores / shares[last], np.full(places.shape, False), there)
 
 
-def backtrace(figures: Floats, order: Numbers, picked: SelectedEndings) -> tuple[Numbers, Floats]:
+def backtrace(figures: Floats, order: Numbers, selected: SelectedEndings) -> tuple[Numbers, Floats]:
     """Backtrace the tokens and log-probabilities of each hypothesis, (steps, sentences, best)."""
     if figures.shape[3] == 1:  # greedy search
         return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]
     steps, each = len(figures), np.arange(figures.shape[2])[:, None]
-    tokens = np.zeros((steps, *picked.steps.shape), np.int64)
-    logprobs, row = np.zeros(tokens.shape), np.zeros(picked.steps.shape, np.int64)
+    tokens = np.zeros((steps, *selected.steps.shape), np.int64)
+    logprobs, row = np.zeros(tokens.shape), np.zeros(selected.steps.shape, np.int64)
     for step in reversed(range(steps)):
-        place = np.where(picked.steps == step, picked.places, order[step][each, row])
+        place = np.where(selected.steps == step, selected.places, order[step][each, row])
         at: Array = figures[step][:, each, place]
         tokens[step], logprobs[step] = at[TOKEN], at[LOGPROB]
-        row = np.where(picked.steps >= step, at[ROW], 0).astype(np.int64)
+        row = np.where(selected.steps >= step, at[ROW], 0).astype(np.int64)
     return tokens, logprobs

@@ -43,8 +43,8 @@ class SearchBuffers:
     def advance(self) -> None:
         """Advance all sentences by one step."""
         place, turn = self.clock[:1], self.clock[1:]
-        found = self.steps.step(self.choice.tokens, self.choice.parents, place)
-        self.choice.choose(found, self.steps.project, place, turn)
+        hidden = self.steps.step(self.choice.tokens, self.choice.parents, place)
+        self.choice.choose(hidden, self.steps.project, place, turn)
         self.clock += 1
 
     def prepare(self) -> None:
@@ -78,45 +78,45 @@ class GPUSearch:
     ) -> list[list[Hypothesis]]:
         """Search: the `best` hypotheses of each sentence; equals `decoding.beam`, and greedy search with one beam."""
         most = np.array(resolve_limits(length, memory), dtype=np.int64)
-        found = [[make_empty_hypothesis(weights=False)] for _ in most]
+        hypotheses = [[make_empty_hypothesis(weights=False)] for _ in most]
         shape = BufferCache(self, memory, beams, best)
         write: Callable[[], None] = do_nothing
         for group in split_sentences(np.flatnonzero(most > 0), MAX_ROWS // beams):
-            told = SearchResults(most[group], beams, best, length_penalty)
-            self.run(told, shape, memory, group, write)
-            write = partial(store_hypotheses, found, group, told)
+            results = SearchResults(most[group], beams, best, length_penalty)
+            self.run(results, shape, memory, group, write)
+            write = partial(store_hypotheses, hypotheses, group, results)
         write()
-        return found
+        return hypotheses
 
     def run(
-        self, told: SearchResults, shape: "BufferCache", memory: Tree, group: Numbers, meanwhile: Callable[[], None]
+        self, results: SearchResults, shape: "BufferCache", memory: Tree, group: Numbers, meanwhile: Callable[[], None]
     ) -> None:
         """Search step by step until every sentence of a group is done; `meanwhile` runs once while the GPU is busy."""
-        most, sentences = told.most, np.arange(len(group))
+        most, sentences = results.most, np.arange(len(group))
         count, space = round_up(len(group)), round_up_steps(min(INITIAL_STEPS, int(most.max())))
         board = shape.board(count, space)
         board.steps.begin(memory, group)
-        self.begin(board, most[pad_rows(sentences, count)], told.alpha)
+        self.begin(board, most[pad_rows(sentences, count)], results.alpha)
         while True:
-            turns = min(STEPS_PER_FETCH, space - told.length, int(most[sentences].max()) - told.length)
+            turns = min(STEPS_PER_FETCH, space - results.length, int(most[sentences].max()) - results.length)
             if self.engine.limit is not None:
-                turns = min(turns, self.engine.limit - told.length)
+                turns = min(turns, self.engine.limit - results.length)
                 if not turns:
                     self.engine.refuse()
-            board.start(told.length, turns)
+            board.start(results.length, turns)
             meanwhile()
             meanwhile = do_nothing
             figures, done = board.choice.fetch(turns)
-            told.add(figures.numpy(), done.numpy(), sentences)
-            staying = np.flatnonzero(told.ends[sentences] == 0)
+            results.add(figures.numpy(), done.numpy(), sentences)
+            staying = np.flatnonzero(results.ends[sentences] == 0)
             if not len(staying):
                 return
-            full, fewer = told.length == space, round_up(len(staying))
+            full, fewer = results.length == space, round_up(len(staying))
             if full or 2 * fewer <= count:
                 count, space = fewer, 2 * space if full else space
                 before, board = board, shape.board(count, space)
                 rows, sentences = self.placed(pad_rows(staying, count)), sentences[staying]
-                self.move(before, board, rows, most[pad_rows(sentences, count)], told.alpha)
+                self.move(before, board, rows, most[pad_rows(sentences, count)], results.alpha)
 
     def begin(self, board: SearchBuffers, longest: Numbers, alpha: float) -> None:
         """Reset the beam state of these buffers."""
@@ -145,10 +145,10 @@ def do_nothing() -> None:
     """Do nothing."""
 
 
-def store_hypotheses(found: list[list[Hypothesis]], group: Numbers, told: SearchResults) -> None:
+def store_hypotheses(hypotheses: list[list[Hypothesis]], group: Numbers, results: SearchResults) -> None:
     """Write the hypotheses of a group's sentences to their places."""
-    for sentence, few in zip(group.tolist(), told.found(), strict=True):
-        found[sentence] = few
+    for sentence, best in zip(group.tolist(), results.collect(), strict=True):
+        hypotheses[sentence] = best
 
 
 def split_sentences(sentences: Numbers, most: int) -> list[Numbers]:

@@ -21,15 +21,15 @@ FORBIDDEN = slice(PAD, BOS + 1)
 TopTokens = tuple[Float[Tensor, "rows best"], Int[Tensor, "rows best"]]
 
 
-def select_top_tokens(found: Float[Tensor, "rows size"], project: Project, count: int) -> TopTokens:
+def select_top_tokens(hidden: Float[Tensor, "rows size"], project: Project, count: int) -> TopTokens:
     """Top-k log-probabilities of each row and their tokens, best first.
 
     They are in float32 whatever the decoder's dtype; float64 stays. A row that has no distribution is NaN at least in the
     first place. Of equally likely tokens the lowest id comes first; without the kernel, for k > 1, any may.
     """
-    pieces = [select_top_of_chunk(project(piece), count) for piece in torch.split(found, CHUNK)]
-    values, tokens = zip(*pieces, strict=True)
-    return pieces[0] if len(pieces) == 1 else (torch.cat(values), torch.cat(tokens))
+    chunks = [select_top_of_chunk(project(chunk), count) for chunk in torch.split(hidden, CHUNK)]
+    values, tokens = zip(*chunks, strict=True)
+    return chunks[0] if len(chunks) == 1 else (torch.cat(values), torch.cat(tokens))
 
 
 def select_top_of_chunk(logits: Float[Tensor, "rows vocabulary"], count: int) -> TopTokens:
@@ -38,8 +38,8 @@ def select_top_of_chunk(logits: Float[Tensor, "rows vocabulary"], count: int) ->
         return load_kernel().launch(logits, count)
     logs = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     logs[:, FORBIDDEN] = IMPOSSIBLE
-    found = logs.max(-1, keepdim=True) if count == 1 else logs.topk(count)
-    return found.values, found.indices
+    top = logs.max(-1, keepdim=True) if count == 1 else logs.topk(count)
+    return top.values, top.indices
 
 
 def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
@@ -49,7 +49,7 @@ def fits(logits: Float[Tensor, "rows vocabulary"], count: int) -> bool:
 
 
 def prepare_top_tokens(logits: Float[Tensor, "1 vocabulary"], rows: int, count: int) -> TopTokens:
-    """Launch the kernels of `likeliest`, so that they are compiled (kernels/runtime/compile.py); returns buffers."""
+    """Launch the kernels of `select_top_tokens`, so that they are compiled (kernels/runtime/compile.py); returns buffers."""
     if fits(logits, count):
         load_kernel().launch(logits, count)
     kind = torch.promote_types(logits.dtype, torch.float32)

@@ -46,6 +46,8 @@ def covers(decoder: Any) -> str | None:
             return f"needs a source read by heads of scaled_dot, got {type(cross).__name__} of {cross.score}"
         if cross.key_heads != cross.heads or cross.how != "concat":
             return "needs as many heads of keys as of queries over the source, joined by concat"
+        if not isinstance(cross.output, nn.Linear):
+            return "needs heads that are projected to the output"
         if type(layer.around_self.norm) is not nn.LayerNorm or layer.self.query.bias is None:
             return "needs layer norms, and matrices with biases"
     return None
@@ -90,11 +92,11 @@ class Engine:
     def positions(self, room: int) -> Float[Tensor, "room size"] | None:
         """Vectors of the first positions; zero, and never used, beyond the decoder's limit."""
         if room not in self.places:
-            made = self.embedding.positions
+            encoding = self.embedding.positions
             self.places[room] = None
-            if made is not None:
+            if encoding is not None:
                 known = room if self.limit is None else min(room, self.limit)
-                vectors = made.at(torch.arange(known, device=self.table.device))
+                vectors = encoding.at(torch.arange(known, device=self.table.device))
                 self.places[room] = F.pad(cast_to(self.dtype, vectors), (0, 0, 0, room - known))
         return self.places[room]
 
@@ -111,8 +113,8 @@ class TransformerSteps:
         self.past = torch.full((sentences, width, room), UNWRITTEN, dtype=torch.int32, device=engine.table.device)
         """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()
-        for kept in memory.memories.values():
-            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in kept[:2]))
+        for source in memory.memories.values():
+            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in source[:2]))
             keys, values = (torch.zeros(shape, **like).transpose(1, 2) for shape in shapes)
             self.sources.append(Memory(keys, values))
         self.keep = torch.ones(sentences, self.sources[0].keys.shape[2], dtype=torch.bool, device=engine.table.device)
@@ -121,10 +123,10 @@ class TransformerSteps:
 
     def begin(self, memory: DecoderMemory, rows: Numbers) -> None:
         """Copy a batch into the buffers, in its initial state."""
-        given = list(memory.memories.values())
-        copy_rows(list_keys_and_values(self.sources), list_keys_and_values(given), rows)
-        if given[0].keep is not None:
-            copy_rows([self.keep], [given[0].keep], rows)
+        memories = list(memory.memories.values())
+        copy_rows(list_keys_and_values(self.sources), list_keys_and_values(memories), rows)
+        if memories[0].keep is not None:
+            copy_rows([self.keep], [memories[0].keep], rows)
         if not self.engine.fused:
             self.clear()
 
@@ -150,19 +152,19 @@ class TransformerSteps:
         for mine, theirs in zip(self.caches, other.caches, strict=True):
             mine[:, :room] = theirs.index_select(0, rows)
             mine[:, room:] = 0.0
-        for source, given in zip(list_keys_and_values(self.sources), list_keys_and_values(other.sources), strict=True):
-            source.copy_(given.index_select(0, rows))
+        for buffer, tensor in zip(list_keys_and_values(self.sources), list_keys_and_values(other.sources), strict=True):
+            buffer.copy_(tensor.index_select(0, rows))
 
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
         """Decoding step: one token for each row in, the last layer's output out."""
         engine, data = self.engine, self.embed(tokens, place)
         if not engine.fused:
             return self.masked(data, parents, place)
-        seen = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
+        buffers = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
         fused_layer.update_backpointers(self.past, parents, place)
         if engine.enters is not None and fused_layer.can_fuse(engine.layers, len(tokens)):
-            return fused_layer.run_fused_layers(engine.layers, engine.enters, data, seen, place)
-        return fused_layer.run_layers(engine.layers, engine.enters, data, seen, place)
+            return fused_layer.run_fused_layers(engine.layers, engine.enters, data, buffers, place)
+        return fused_layer.run_layers(engine.layers, engine.enters, data, buffers, place)
 
     def prepare(
         self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, "sentences width"], place: Counter
@@ -173,8 +175,8 @@ class TransformerSteps:
             size = engine.layers[0].threefold[0].shape[1]
             data = engine.table.new_empty(len(tokens), size) if self.placed is None else self.embed(tokens, place)
             fused_layer.update_backpointers(self.past, parents, place)
-            seen = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
-            fused_layer.prepare(engine.layers, engine.enters, data, seen, place)
+            buffers = fused_layer.AttentionBuffers(self.caches, self.sources, self.past, self.keep)
+            fused_layer.prepare(engine.layers, engine.enters, data, buffers, place)
         return engine.onto[0].new_empty(1, engine.vocabulary)
 
     def masked(self, data: Rows, parents: Int[Tensor, "sentences width"], place: Counter) -> Rows:
@@ -210,9 +212,9 @@ class TransformerSteps:
             vectors = F.layer_norm(vectors, *engine.embedding_norm)
         return vectors if engine.widen is None else F.linear(vectors, *engine.widen)
 
-    def project(self, found: Rows) -> Float[Tensor, "rows vocabulary"]:
+    def project(self, hidden: Rows) -> Float[Tensor, "rows vocabulary"]:
         """Logits of these rows."""
-        return F.linear(found if self.engine.fit is None else F.linear(found, *self.engine.fit), *self.engine.onto)
+        return F.linear(hidden if self.engine.fit is None else F.linear(hidden, *self.engine.fit), *self.engine.onto)
 
 
 def restrict_backends(where: torch.device) -> AbstractContextManager[Any]:
@@ -220,9 +222,9 @@ def restrict_backends(where: torch.device) -> AbstractContextManager[Any]:
     return sdpa_kernel(BACKENDS) if where.type == "cuda" else nullcontext()
 
 
-def build_additive_mask(seen: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
-    """Additive mask: 0 where a key may be seen, else -infinity."""
-    return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill_(~seen, -math.inf)
+def build_additive_mask(allowed: Bool[Tensor, "*places"], like: Tensor) -> Float[Tensor, "*places"]:
+    """Additive mask: 0 where a key is allowed, else -infinity."""
+    return torch.zeros(allowed.shape, dtype=like.dtype, device=like.device).masked_fill_(~allowed, -math.inf)
 
 
 def list_keys_and_values(memories: Iterable[Memory]) -> list[Tensor]:
@@ -230,12 +232,12 @@ def list_keys_and_values(memories: Iterable[Memory]) -> list[Tensor]:
     return [side for memory in memories for side in memory[:2]]
 
 
-def copy_rows(mine: list[Tensor], given: list[Tensor], rows: Numbers) -> None:
+def copy_rows(targets: list[Tensor], sources: list[Tensor], rows: Numbers) -> None:
     """Copy these rows of tensors to the first rows of others: in one slice where they are consecutive."""
     count, first = len(rows), int(rows[0])
     if np.array_equal(rows, np.arange(first, first + count)):
-        chosen = [each[first : first + count] for each in given]
+        chosen = [each[first : first + count] for each in sources]
     else:
-        places = torch.from_numpy(rows).to(given[0].device)
-        chosen = [each.index_select(0, places) for each in given]
-    torch._foreach_copy_([each[:count] for each in mine], chosen)
+        places = torch.from_numpy(rows).to(sources[0].device)
+        chosen = [each.index_select(0, places) for each in sources]
+    torch._foreach_copy_([each[:count] for each in targets], chosen)

@@ -101,8 +101,8 @@ class Pool:
 
     def worst(self, sentences: Numbers, count: int) -> Floats:
         """Score of the `count`-th best ending of each sentence; -infinity where there are fewer."""
-        found: Floats = self.endings["normalised"][sentences, count - 1]
-        return found
+        scores: Floats = self.endings["normalised"][sentences, count - 1]
+        return scores
 
     def of(self, sentence: int) -> list[tuple[int, int, int, float, float, float, bool]]:
         """Endings of a sentence, best first, each as an ENDING record."""
@@ -112,10 +112,11 @@ class Pool:
 
 def make_records(ended: Candidates, normalised: Floats, step: int, finished: bool) -> Array:
     """Convert candidates to ENDING records."""
-    made = np.zeros(ended.tokens.shape, ENDING)
-    made["step"], made["finished"], made["normalised"] = step, finished, normalised
-    made["row"], made["token"], made["logprob"], made["score"] = ended.rows, ended.tokens, ended.logprobs, ended.scores
-    return made
+    records = np.zeros(ended.tokens.shape, ENDING)
+    records["step"], records["finished"], records["normalised"] = step, finished, normalised
+    records["row"], records["token"] = ended.rows, ended.tokens
+    records["logprob"], records["score"] = ended.logprobs, ended.scores
+    return records
 
 
 class BeamStep(NamedTuple):
@@ -152,11 +153,13 @@ def beam(
     search = ArrayBeamSearch(most, beams, best, length_penalty)
     if len(alive):
         if beams == 1:
-            found = dict(zip(alive.tolist(), greedy(engine, memory, search.most[alive], length_penalty), strict=True))
-            return [[found.get(sentence) or make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))]
+            answers = dict(zip(alive.tolist(), greedy(engine, memory, search.most[alive], length_penalty), strict=True))
+            return [[answers.get(sentence) or make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))]
         for _ in search.run(engine, memory, alive):
             pass
-    return [search.found(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))]
+    return [
+        search.backtrace_best(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(search.most))
+    ]
 
 
 class ArrayBeamSearch:
@@ -170,13 +173,13 @@ class ArrayBeamSearch:
 
     def run(self, engine: Engine, memory: Tree, sentences: Numbers) -> Iterator[BeamStep]:
         """Search step by step until every sentence is done; yields the next decoder input."""
-        steps, likeliest = engine.begin(memory), TopTokens(self.beams + 1)
+        steps, top_tokens = engine.begin(memory), TopTokens(self.beams + 1)
         scores, moved = np.zeros((len(sentences), 1)), False
         fed = BeamStep(np.full(len(sentences), BOS), np.zeros(len(sentences), np.float32), np.arange(len(sentences)))
         while len(sentences):
             logits = steps.step(torch.from_numpy(fed.tokens), torch.from_numpy(fed.parents) if moved else None)
             self.steps.append(fed)
-            values, tokens = likeliest(logits)
+            values, tokens = top_tokens(logits)
             ahead = extend(scores, values.numpy(), tokens.numpy(), self.beams)
             grown = ahead.growing(self.beams)
             staying = self.end(sentences, ahead, grown)
@@ -207,11 +210,11 @@ class ArrayBeamSearch:
         hopeless = growing / self.longest[sentences] <= self.pool.worst(sentences, self.best)
         return np.flatnonzero(~(over | behind | hopeless))
 
-    def found(self, sentence: int) -> list[Hypothesis]:
-        """Best hypotheses of a sentence, backtraced."""
-        return [self.target(*each) for each in self.pool.of(sentence)[: self.best]]
+    def backtrace_best(self, sentence: int) -> list[Hypothesis]:
+        """Backtrace the best hypotheses of a sentence."""
+        return [self.backtrace(*each) for each in self.pool.of(sentence)[: self.best]]
 
-    def target(
+    def backtrace(
         self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool
     ) -> Hypothesis:
         """Backtrace one hypothesis from the row that it ended in."""

@@ -123,11 +123,11 @@ class PreparedLayer:
 
     def __call__(self, data: Rows, shape: torch.Size, mask: Float[Tensor, "batch 1 1 time"] | None, rooms: Buffers) -> Rows:
         """Run the layer; residual sums are in place."""
-        around = self.around_self
-        sides = self.threefold.within(rooms, around.enter(data)).view(*shape, 3, self.heads, -1)
+        norms = self.around_self
+        sides = self.threefold.within(rooms, norms.norm_input(data)).view(*shape, 3, self.heads, -1)
         query, keys, values = sides.permute(2, 0, 3, 1, 4)  # batch heads time dim
         found = F.scaled_dot_product_attention(query, keys, values, mask, scale=self.scale)
-        data = around.leave(self.own_output.onto(data, found.transpose(1, 2).reshape(data.shape[0], -1)))
-        around = self.around_feedforward
-        inner = self.bend(self.inner.within(rooms, around.enter(data)))
-        return around.leave(self.outer.onto(data, inner))
+        data = norms.norm_output(self.own_output.onto(data, found.transpose(1, 2).reshape(data.shape[0], -1)))
+        norms = self.around_feedforward
+        inner = self.bend(self.inner.within(rooms, norms.norm_input(data)))
+        return norms.norm_output(self.outer.onto(data, inner))

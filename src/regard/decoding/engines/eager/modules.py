@@ -35,6 +35,6 @@ class EagerSteps:
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         """Decoding step: one token for each row in, logits out."""
         state = self.state if parents is None else select(self.state, parents)
-        found = self.decoder.step(tokens, self.memory, state)
-        self.state = found.state
-        return found.output
+        step = self.decoder.step(tokens, self.memory, state)
+        self.state = step.state
+        return step.output

@@ -31,15 +31,15 @@ def covers(decoder: Any) -> str | None:
     return None
 
 
-def build_cell(made: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
+def build_cell(layer: nn.RNNBase, precision: str) -> Callable[[Rows, Vectors], Vectors]:
     """Build one layer of cells: input and recurrent weights as one matrix where the cell adds the two."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    W, U, bias, hidden_bias = (made.get_parameter(name).detach() for name in names)
-    if isinstance(made, nn.GRU):
+    W, U, bias, hidden_bias = (layer.get_parameter(name).detach() for name in names)
+    if isinstance(layer, nn.GRU):
         entering, staying = prepare_matrix(W, bias, precision), prepare_matrix(U, hidden_bias, precision)
         return lambda data, state: gru_cell(entering(data), staying(state[0]), state)
     both, advance = prepare_matrix(torch.cat((W, U), dim=1), bias + hidden_bias, precision), lstm_cell
-    if not isinstance(made, nn.LSTM):
+    if not isinstance(layer, nn.LSTM):
         advance = elman_cell
     return lambda data, state: advance(both(torch.cat((data, state[0]), dim=1)), state)
 
@@ -50,7 +50,7 @@ class Engine:
     def __init__(self, decoder: Recurrent, precision: str = "float32"):
         assert decoder.cross is not None
         self.words = StepEmbedding(decoder.embedding)
-        self.cells = [build_cell(cast(nn.RNNBase, made), precision) for made in decoder.layers]
+        self.cells = [build_cell(cast(nn.RNNBase, layer), precision) for layer in decoder.layers]
         self.before, self.feeds = decoder.before, decoder.feeds
         weight, bias = split_linear(decoder.readout)
         if self.before:

@@ -95,8 +95,8 @@ class ResidualNorms:
 
     def __init__(self, residual: Residual):
         norm = make_norm_function(residual.norm)
-        self.enter: Callable[[Rows], Rows] = norm if residual.first else identity
-        self.leave: Callable[[Rows], Rows] = identity if residual.first else norm
+        self.norm_input: Callable[[Rows], Rows] = norm if residual.first else identity
+        self.norm_output: Callable[[Rows], Rows] = identity if residual.first else norm
 
 
 class Steps:
@@ -137,11 +137,11 @@ class Steps:
         source: attention.BatchAttention | FoldedAttention | ModuleAttention,
     ) -> Rows:
         """Run one layer; residual sums are in place."""
-        around = layer.around_self
-        found = cache(layer.threefold.within(self.rooms, around.enter(data)), self.ancestors, layer.scale)
-        data = around.leave(layer.own_output.onto(data, found))
-        around = layer.around_cross
-        data = around.leave(source.onto(data, around.enter(data)))
-        around = layer.around_feedforward
-        inner = layer.bend(layer.inner.within(self.rooms, around.enter(data)))
-        return around.leave(layer.outer.onto(data, inner))
+        norms = layer.around_self
+        found = cache(layer.threefold.within(self.rooms, norms.norm_input(data)), self.ancestors, layer.scale)
+        data = norms.norm_output(layer.own_output.onto(data, found))
+        norms = layer.around_cross
+        data = norms.norm_output(source.onto(data, norms.norm_input(data)))
+        norms = layer.around_feedforward
+        inner = layer.bend(layer.inner.within(self.rooms, norms.norm_input(data)))
+        return norms.norm_output(layer.outer.onto(data, inner))

@@ -22,16 +22,16 @@ ROUNDS = tl.constexpr(7)
 @no_type_check
 def sample_dropout(seed, row, chance, R: tl.constexpr, BLOCK: tl.constexpr):
     """Dropout factors: 1 / (1 - chance) for kept elements, 0 for dropped ones, equal in forward and backward."""
-    place = row.to(tl.int64)[:, None] * (BLOCK // 4) + tl.arange(0, BLOCK // 4)[None, :]
-    a, b, c, d = tl.rand4x(tl.load(seed), place, n_rounds=ROUNDS)
-    drawn = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), [R, BLOCK])
-    return tl.where(drawn >= chance, 1 / (1 - chance), 0.0)
+    index = row.to(tl.int64)[:, None] * (BLOCK // 4) + tl.arange(0, BLOCK // 4)[None, :]
+    a, b, c, d = tl.rand4x(tl.load(seed), index, n_rounds=ROUNDS)
+    random = tl.reshape(tl.join(tl.join(a, b), tl.join(c, d)), [R, BLOCK])
+    return tl.where(random >= chance, 1 / (1 - chance), 0.0)
 
 
 @triton.jit
 @no_type_check
 def forward(
-    data, found, added, weight, shift, seed, keep, total, wide, entered, centres, scales, rows, size, eps, chance,
+    data, sublayer, added, weight, shift, seed, keep, total, wide, entered, centres, scales, rows, size, eps, chance,
     RMS: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Forward of R rows: the residual sum, if there is a sublayer's output, and its norm in one or two precisions."""
@@ -39,21 +39,21 @@ def forward(
     inside = (row < rows)[:, None] & (column < size)[None, :]
     place = row.to(tl.int64)[:, None] * size + column[None, :]
     y = tl.load(data + place, mask=inside, other=0.0).to(tl.float32)
-    if found is not None:
-        more = tl.load(found + place, mask=inside, other=0.0).to(tl.float32)
+    if sublayer is not None:
+        update = tl.load(sublayer + place, mask=inside, other=0.0).to(tl.float32)
         if added is not None:
-            more += tl.load(added + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+            update += tl.load(added + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
         if seed is not None:
-            more *= sample_dropout(seed, row, chance, R, BLOCK)
-        y = (y + more).to(total.dtype.element_ty)
+            update *= sample_dropout(seed, row, chance, R, BLOCK)
+        y = (y + update).to(total.dtype.element_ty)
         tl.store(total + place, y, mask=inside)
         y = y.to(tl.float32)
     centre = tl.zeros([R], tl.float32)
     if not RMS:
         centre = tl.sum(y, 1) / size
-    away = tl.where(inside, y - centre[:, None], 0.0)
-    scale = 1 / tl.sqrt(tl.sum(away * away, 1) / size + eps)
-    n = away * scale[:, None] * tl.load(weight + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
+    centred = tl.where(inside, y - centre[:, None], 0.0)
+    scale = 1 / tl.sqrt(tl.sum(centred * centred, 1) / size + eps)
+    n = centred * scale[:, None] * tl.load(weight + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
     if shift is not None:
         n += tl.load(shift + column, mask=column < size, other=0.0).to(tl.float32)[None, :]
     if keep is not None:
@@ -69,7 +69,7 @@ def forward(
 @triton.jit
 @no_type_check
 def backward(
-    total, weight, seed, keep, centres, scales, d_total, d_wide, d_entered, d_data, d_found, sums, rows, size, chance,
+    total, weight, seed, keep, centres, scales, d_total, d_wide, d_entered, d_data, d_sublayer, sums, rows, size, chance,
     RMS: tl.constexpr, ADDED: tl.constexpr, R: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Backward of tiles of R rows in a grid-stride loop: their gradients, and partial sums of dw, db and dc."""
@@ -86,29 +86,29 @@ def backward(
         scale = tl.load(scales + row, mask=row < rows, other=0.0)[:, None]
         y = tl.load(total + place, mask=inside, other=0.0).to(tl.float32)
         hat = tl.where(inside, y - centre, 0.0) * scale
-        flowing = tl.zeros([R, BLOCK], tl.float32)
+        dn = tl.zeros([R, BLOCK], tl.float32)
         if d_entered is not None:
-            flowing += tl.load(d_entered + place, mask=inside, other=0.0).to(tl.float32)
+            dn += tl.load(d_entered + place, mask=inside, other=0.0).to(tl.float32)
         if d_wide is not None:
-            flowing += tl.load(d_wide + place, mask=inside, other=0.0).to(tl.float32)
+            dn += tl.load(d_wide + place, mask=inside, other=0.0).to(tl.float32)
         if keep is not None:
-            flowing = tl.where((tl.load(keep + row, mask=row < rows, other=0) != 0)[:, None], flowing, 0.0)
-        gains += flowing * hat
-        shifts += flowing
-        g = flowing * w
-        back = g - hat * (tl.sum(g * hat, 1) / size)[:, None]
+            dn = tl.where((tl.load(keep + row, mask=row < rows, other=0) != 0)[:, None], dn, 0.0)
+        gains += dn * hat
+        shifts += dn
+        g = dn * w
+        dy = g - hat * (tl.sum(g * hat, 1) / size)[:, None]
         if not RMS:
-            back -= (tl.sum(g, 1) / size)[:, None]
-        back *= scale
+            dy -= (tl.sum(g, 1) / size)[:, None]
+        dy *= scale
         if d_total is not None:
-            back += tl.load(d_total + place, mask=inside, other=0.0).to(tl.float32)
-        tl.store(d_data + place, back.to(d_data.dtype.element_ty), mask=inside)
-        if d_found is not None:
+            dy += tl.load(d_total + place, mask=inside, other=0.0).to(tl.float32)
+        tl.store(d_data + place, dy.to(d_data.dtype.element_ty), mask=inside)
+        if d_sublayer is not None:
             if seed is not None:
-                back *= sample_dropout(seed, row, chance, R, BLOCK)
-            tl.store(d_found + place, back.to(d_found.dtype.element_ty), mask=inside)
+                dy *= sample_dropout(seed, row, chance, R, BLOCK)
+            tl.store(d_sublayer + place, dy.to(d_sublayer.dtype.element_ty), mask=inside)
             if ADDED:
-                adds += back
+                adds += dy
     place = program * (2 + ADDED) * size + column
     tl.store(sums + place, tl.sum(gains, 0), mask=column < size)
     tl.store(sums + place + size, tl.sum(shifts, 0), mask=column < size)

@@ -45,14 +45,14 @@ class Gradients(NamedTuple):
     """Gradients of all inputs that have one."""
 
     data: Rows
-    found: Rows | None
+    sublayer: Rows | None
     weight: Vector
     shift: Vector
     added: Vector | None
 
 
 def forward(
-    data: Rows, found: Rows | None, added: Vector | None, told: NormArguments, wide: bool, half: torch.dtype | None
+    data: Rows, sublayer: Rows | None, added: Vector | None, arguments: NormArguments, wide: bool, half: torch.dtype | None
 ) -> ForwardOutput:
     """Residual sum and norm: in the precision of the data if `wide`, and in `half` if given.
 
@@ -60,8 +60,8 @@ def forward(
     """
     rows, size = data.shape
     numbers = data.new_empty(2, rows, dtype=torch.float32)
-    went = ForwardOutput(
-        data if found is None else torch.empty_like(data),
+    outputs = ForwardOutput(
+        data if sublayer is None else torch.empty_like(data),
         torch.empty_like(data) if wide else None,
         None if half is None else torch.empty_like(data, dtype=half),
         *numbers.unbind(),
@@ -69,33 +69,33 @@ def forward(
     tall, block, warps = select_tile(size)
     with _use_device(data):
         kernel.forward[(triton.cdiv(rows, tall),)](
-            data, found, added, told.weight, told.shift, told.seed, told.keep, *went, rows, size, told.eps, told.chance,
-            RMS=told.rms, R=tall, BLOCK=block, num_warps=warps,
+            data, sublayer, added, arguments.weight, arguments.shift, arguments.seed, arguments.keep, *outputs, rows, size,
+            arguments.eps, arguments.chance, RMS=arguments.rms, R=tall, BLOCK=block, num_warps=warps,
         )  # fmt: skip
-    return went
+    return outputs
 
 
 def backward(
-    went: ForwardOutput, told: NormArguments, kind: torch.dtype | None, adds: bool, *flowing: Rows | None
+    outputs: ForwardOutput, arguments: NormArguments, kind: torch.dtype | None, adds: bool, *gradients: Rows | None
 ) -> Gradients:
     """Backward from the gradients of the sum, the wide norm and the half-precision norm.
 
     `kind` is the precision of the sublayer's output, if any; `adds` is True if a bias was added to it.
     """
-    total, (rows, size) = went.total, went.total.shape
+    total, (rows, size) = outputs.total, outputs.total.shape
     tall, block, warps = select_tile(size)
     count = min(triton.cdiv(rows, tall), PROGRAMS * count_multiprocessors(total))
     d_data = torch.empty_like(total)
-    d_found = None if kind is None else torch.empty_like(total, dtype=kind)
+    d_sublayer = None if kind is None else torch.empty_like(total, dtype=kind)
     sums = total.new_empty(count, 3 if adds else 2, size, dtype=torch.float32)
     with _use_device(total):
         kernel.backward[(count,)](
-            total, told.weight, told.seed, told.keep, went.centres, went.scales, *flowing,
-            d_data, d_found, sums, rows, size, told.chance,
-            RMS=told.rms, ADDED=adds, R=tall, BLOCK=block, num_warps=warps,
+            total, arguments.weight, arguments.seed, arguments.keep, outputs.centres, outputs.scales, *gradients,
+            d_data, d_sublayer, sums, rows, size, arguments.chance,
+            RMS=arguments.rms, ADDED=adds, R=tall, BLOCK=block, num_warps=warps,
         )  # fmt: skip
-    gains, shifts, *more = sums.sum(0).unbind()
-    return Gradients(d_data, d_found, gains, shifts, more[0] if more else None)
+    gains, shifts, *bias_sums = sums.sum(0).unbind()
+    return Gradients(d_data, d_sublayer, gains, shifts, bias_sums[0] if bias_sums else None)
 
 
 def select_tile(size: int) -> tuple[int, int, int]:

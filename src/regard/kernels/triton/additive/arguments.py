@@ -20,7 +20,7 @@ WARP = 32
 LANES = 1, 2, 4, 8, 16, WARP
 """Threads that may share the keys of one hidden unit in the backward: a warp at most."""
 MASKED_KEYS = 128
-"""The most keys of a tile there under a mask, so that empty tiles can be skipped."""
+"""The most keys of a tile of the backward under a mask, so that empty tiles can be skipped."""
 
 
 class ReadTile(NamedTuple):
@@ -47,19 +47,19 @@ class Tiles:
     columns: int = 64
     down: int = 1
     across: int = 64
-    """Thread layout of `compare` over a tile, whose product is the threads of its warps."""
+    """Thread layout of `compare_kernel` over a tile, whose product is the threads of its warps."""
     pairs: int = 4
     """Pairs of hidden units that share a reciprocal, unrolled."""
     warps: int = 2
     registers: int | None = 128
-    """Register limit per thread of `compare` by pairs; None: up to the compiler."""
+    """Register limit per thread of `compare_kernel` by pairs; None: up to the compiler."""
     four_rows: int = 64
     four_columns: int = 128
     four_down: int = 8
     four_across: int = 16
     four_warps: int = 4
     four_stages: int = 3
-    """Tile of `compare` with four hidden units at a time; with half the columns where the keys fit in the first half."""
+    """Tile of `compare_kernel` with four hidden units at a time; half the columns where the keys fit in the first half."""
     four_least: int = 33
     """Queries of a head from which on bfloat16 takes four units at a time: fewer leave most of such a tile empty."""
     splits: int = 8
@@ -78,7 +78,7 @@ class Tiles:
     both_registers: int | None = 128
     both_parts: int = 4
     """The most partial sums of a gradient that such a pass writes, if possible."""
-    kept: float = 0.4
+    saved_scores: float = 0.4
     """The size of scores saved for the backward, relative to the inputs: it recomputes them where they would be larger,
     where they need several chunks, and under torch.compile."""
     step_bytes: int = 16 << 10
@@ -104,7 +104,7 @@ class Tiles:
     least: int = 7 << 20
     """The least workspace in bytes: smaller chunks take the host longer to launch than an H200 to compute."""
     fill: int = 8
-    """Programs of `both` per multiprocessor in a chunk of the backward, memory permitting: an H200 runs four."""
+    """Programs of `backward_qkv` per multiprocessor in a chunk of the backward, memory permitting: an H200 runs four."""
 
     @property
     def tall(self) -> int:
@@ -122,7 +122,7 @@ class MaskArguments(NamedTuple):
 
     keep: Bool[Tensor, "batch keys"] | None = None
     bits: Int[Tensor, "#batch #heads #queries words"] | None = None
-    """Bitmask of a scope that the kernels do not compute, with its `kinds`: see `packed`."""
+    """Bitmask of a scope that the kernels do not compute, with its `kinds`: see `bitmask.Bitmask`."""
     kinds: Int[Tensor, "#batch #heads #tiles words"] | None = None
     offsets: Int[Tensor, " batch"] | None = None
     """The position of the first query of each row; None: `offset` for all."""
@@ -214,12 +214,12 @@ def split_keys(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tupl
 
 
 def count_keys_per_thread(tiles: Tiles, dtype: torch.dtype) -> int:
-    """Keys per thread there: half of them in float32, in which it holds two sums for each."""
+    """Keys per thread of the backward: half of them in float32, in which it holds two sums for each."""
     return max(4, tiles.both // 2) if dtype == torch.float32 else tiles.both
 
 
 def uses_tensor_cores(sides: ScoreInputs, tiles: Tiles) -> bool:
-    """True if `compare` takes four hidden units at a time: many queries in bfloat16, on a GPU with tf32.
+    """True if `compare_kernel` takes four hidden units at a time: many queries in bfloat16, on a GPU with tf32.
 
     Float16 has three mantissa bits more, some of which tf32 would lose.
     """

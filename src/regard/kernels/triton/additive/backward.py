@@ -2,10 +2,10 @@
 
     ds = a (da - Σ a da)
 
-`both` continues to dQ, dK and dv. Scores are recomputed unless they were saved, a chunk at a time, so that ds exists for
-that chunk alone. In bfloat16 without dropout, where there are several chunks, `tilt` writes ds in place of the weights:
-da = dO Vᵀ is computed twice, for Σ a da and for ds. That sum equals dO · O too; but O in half precision is so inexact that
-where values have a mean ds would be mostly its error.
+`backward_qkv` continues to dQ, dK and dv. Scores are recomputed unless they were saved, a chunk at a time, so that ds
+exists for that chunk alone. In bfloat16 without dropout, where there are several chunks, `replace_weights` writes ds in
+place of the weights: da = dO Vᵀ is computed twice, for Σ a da and for ds. That sum equals dO · O too; but O in half
+precision is so inexact that where values have a mean ds would be mostly its error.
 """
 
 from typing import no_type_check
@@ -20,35 +20,35 @@ from regard.kernels.triton.additive.mask import load_mask, sample_dropout
 @triton.jit
 @no_type_check
 def load_gradients(
-    scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
-    DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
+    scores, da, total, d_weights, seed_value, head, rows, columns, cells, da_cells, T, S, mask, parts, size, dropout, scale,
+    DROPOUT: tl.constexpr, D_WEIGHTS: tl.constexpr,
 ):  # fmt: skip
     """Weights before and after dropout, and a da of one tile; 0 at masked positions."""
-    a = compute_weights(sum_parts(scores, cells, found, parts, size), total, head, rows, T, found)
-    share = a
+    a = compute_weights(sum_parts(scores, cells, mask, parts, size), total, head, rows, T, mask)
+    dropped_a = a
     if DROPOUT:
-        share = a * sample_dropout(drawn, head, rows, columns, S, dropout, scale)
-    flow = share * tl.load(da + flows, mask=found, other=0.0).to(tl.float32)
-    if GIVEN:
+        dropped_a = a * sample_dropout(seed_value, head, rows, columns, S, dropout, scale)
+    a_da = dropped_a * tl.load(da + da_cells, mask=mask, other=0.0).to(tl.float32)
+    if D_WEIGHTS:
         places = (head * T + rows)[:, None] * S + columns[None, :]
-        flow += a * tl.load(given + places, mask=found, other=0.0).to(tl.float32)
-    return a, share, flow
+        a_da += a * tl.load(d_weights + places, mask=mask, other=0.0).to(tl.float32)
+    return a, dropped_a, a_da
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
 def write_dscores(
-    scores, slopes, da, total, given, dropped, keep, bits, kinds, offsets, seed, base, begin, count, tall, wide, parts, size,
-    heads, T, S, first, behind, ahead,
+    scores, dscores, da, total, d_weights, dropped, keep, bits, kinds, offsets, seed,
+    base, begin, count, tall, wide, parts, size, heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, dropout, scale,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, GIVEN: tl.constexpr,
+    KEEP: tl.constexpr, MASK: tl.constexpr, OFFSETS: tl.constexpr, DROPOUT: tl.constexpr, D_WEIGHTS: tl.constexpr,
 ):  # fmt: skip
     """Compute ds = a (da - Σ a da) and the weights after dropout from the scores of ROWS queries.
 
-    ds may overwrite the scores, and the weights may overwrite da. `given` is the gradient of the returned weights, if they
-    were requested. Σ a is 1, or 0 of fully masked queries, but for rounding, which would add a multiple of what all da have
-    in common: so Σ a da is divided by it.
+    ds may overwrite the scores, and the weights may overwrite da. `d_weights` is the gradient of the returned weights, if
+    requested. Σ a is 1, or 0 of fully masked queries, but for rounding, which would add a multiple of what all da have in
+    common: so Σ a da is divided by it.
     """
     local = tl.program_id(1).to(tl.int64)
     head = base + local
@@ -56,51 +56,51 @@ def write_dscores(
     places = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     rows = tl.where(places < count, begin + places, T)
     scores += local * tall * wide
-    slopes += local * tall * wide
+    dscores += local * tall * wide
     da += local * count * S
     dropped += local * count * S
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    drawn = 0
+    seed_value = 0
     if DROPOUT:
-        drawn = tl.load(seed)
+        seed_value = tl.load(seed)
     mass = tl.zeros((ROWS, COLUMNS), tl.float32)
     mean = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = load_mask(
+        mask = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
-        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
-        a, share, flow = load_gradients(
-            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
-            DROPOUT, GIVEN,
+        cells, da_cells = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, dropped_a, a_da = load_gradients(
+            scores, da, total, d_weights, seed_value, head, rows, columns, cells, da_cells, T, S, mask, parts, size,
+            dropout, scale, DROPOUT, D_WEIGHTS,
         )  # fmt: skip
         mass += a
-        mean += flow
-    middle = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
+        mean += a_da
+    correction = tl.sum(mean, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
     for start in range(0, wide, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = load_mask(
+        mask = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
-        cells, flows = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
-        a, share, flow = load_gradients(
-            scores, da, total, given, drawn, head, rows, columns, cells, flows, T, S, found, parts, size, dropout, scale,
-            DROPOUT, GIVEN,
+        cells, da_cells = places[:, None] * wide + columns[None, :], places.to(tl.int64)[:, None] * S + columns[None, :]
+        a, dropped_a, a_da = load_gradients(
+            scores, da, total, d_weights, seed_value, head, rows, columns, cells, da_cells, T, S, mask, parts, size,
+            dropout, scale, DROPOUT, D_WEIGHTS,
         )  # fmt: skip
-        ds = tl.where(found, flow - a * middle[:, None], 0.0)
-        tl.store(slopes + cells, ds.to(slopes.dtype.element_ty), mask=(columns < wide)[None, :])
+        ds = tl.where(mask, a_da - a * correction[:, None], 0.0)
+        tl.store(dscores + cells, ds.to(dscores.dtype.element_ty), mask=(columns < wide)[None, :])
         inside = (places < count)[:, None] & (columns < S)[None, :]
-        tl.store(dropped + flows, share.to(dropped.dtype.element_ty), mask=inside)
+        tl.store(dropped + da_cells, dropped_a.to(dropped.dtype.element_ty), mask=inside)
 
 
 @triton.jit(do_not_specialize=["base", "begin", "count", "T", "S"])
 @no_type_check
 def replace_weights(
-    weights, value, flow, sums, base, begin, count, tall, wide, heads, value_heads, T, S, V,
+    weights, value, d_context, sums, base, begin, count, tall, wide, heads, value_heads, T, S, V,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, VALUES: tl.constexpr, TILES: tl.constexpr, PRECISION: tl.constexpr,
     SUMS: tl.constexpr,
 ):  # fmt: skip
@@ -111,33 +111,33 @@ def replace_weights(
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     places, columns = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    flow += (head * T + begin) * V
+    d_context += (head * T + begin) * V
     value += (head // heads * value_heads + head % heads * value_heads // heads) * S * V
     da = tl.zeros((ROWS, COLUMNS), tl.float32)
     for start in range(0, V, VALUES):
         dims = start + tl.arange(0, VALUES)
-        asked = places.to(tl.int64)[:, None] * V + dims[None, :]
-        given = tl.load(flow + asked, mask=(places < count)[:, None] & (dims < V)[None, :], other=0.0)
-        held = columns.to(tl.int64)[None, :] * V + dims[:, None]
-        values = tl.load(value + held, mask=(columns < S)[None, :] & (dims < V)[:, None], other=0.0)
-        da += tl.dot(given, values, input_precision=PRECISION)
+        do_cells = places.to(tl.int64)[:, None] * V + dims[None, :]
+        do = tl.load(d_context + do_cells, mask=(places < count)[:, None] & (dims < V)[None, :], other=0.0)
+        value_cells = columns.to(tl.int64)[None, :] * V + dims[:, None]
+        values = tl.load(value + value_cells, mask=(columns < S)[None, :] & (dims < V)[:, None], other=0.0)
+        da += tl.dot(do, values, input_precision=PRECISION)
     cells = weights + local * tall * wide + places[:, None] * wide + columns[None, :]
     a = tl.load(cells).to(tl.float32)
     da = tl.where(a == 0.0, 0.0, da)
-    many = tl.num_programs(0)
-    sums += local * 2 * many * tall
+    tile_count = tl.num_programs(0)
+    sums += local * 2 * tile_count * tall
     if SUMS:
         tl.store(sums + tl.program_id(0) * tall + places, tl.sum(a * da, axis=1))
-        tl.store(sums + (many + tl.program_id(0)) * tall + places, tl.sum(a, axis=1))
+        tl.store(sums + (tile_count + tl.program_id(0)) * tall + places, tl.sum(a, axis=1))
     else:
-        flowing, mass = tl.zeros((ROWS, TILES), tl.float32), tl.zeros((ROWS, TILES), tl.float32)
-        for start in range(0, many, TILES):
-            each = start + tl.arange(0, TILES)[None, :]
-            parts = sums + each * tall + places[:, None]
-            flowing += tl.load(parts, mask=each < many, other=0.0)
-            mass += tl.load(parts + many * tall, mask=each < many, other=0.0)
-        middle = tl.sum(flowing, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
-        ds = tl.where(a == 0.0, 0.0, a * (da - middle[:, None]))  # masked keys have all bits 0
+        a_da, mass = tl.zeros((ROWS, TILES), tl.float32), tl.zeros((ROWS, TILES), tl.float32)
+        for start in range(0, tile_count, TILES):
+            tile = start + tl.arange(0, TILES)[None, :]
+            parts = sums + tile * tall + places[:, None]
+            a_da += tl.load(parts, mask=tile < tile_count, other=0.0)
+            mass += tl.load(parts + tile_count * tall, mask=tile < tile_count, other=0.0)
+        correction = tl.sum(a_da, axis=1) / tl.maximum(tl.sum(mass, axis=1), 1e-30, propagate_nan=tl.PropagateNan.ALL)
+        ds = tl.where(a == 0.0, 0.0, a * (da - correction[:, None]))  # masked keys have all bits 0
         even, odd = tl.split(tl.reshape(ds, (ROWS, COLUMNS // 2, 2)))
         pairs = (places * (wide // 2))[:, None] + tl.program_id(0) * (COLUMNS // 2) + tl.arange(0, COLUMNS // 2)[None, :]
         tl.store((weights + local * tall * wide).to(tl.pointer_type(tl.int32)) + pairs, pack_pair(even, odd))

@@ -45,27 +45,27 @@ class GradientOutputs(NamedTuple):
 
 def write_gradients(
     sides: ScoreInputs,
-    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    dscores: Float[Tensor, "some_heads padded_queries padded_keys"],
     chunk: Chunk,
-    found: GradientOutputs,
-    dealt: Plan,
+    outputs: GradientOutputs,
+    plan: Plan,
     tiles: Tiles,
     hides: bool,
 ) -> None:
     """Write all gradients of a chunk; with `hides` tiles of dScores may be empty. bfloat16 is read in words of two."""
-    (many, tall, wide), hidden, wanted = slopes.shape, sides.query.shape[3], count_units_per_program(dealt.across, tiles)
-    given = {
+    (many, tall, wide), hidden, wanted = dscores.shape, sides.query.shape[3], count_units_per_program(plan.across, tiles)
+    arguments = {
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
         "key": sides.key,
         "v": sides.v,
-        "slopes": slopes.view(torch.int64) if slopes.dtype == torch.bfloat16 else slopes,
-        "to_query": found.query.first,
-        "to_key": found.key.first,
-        "to_v": found.v.first,
-        "more_query": found.query.first if found.query.more is None else found.query.more,
-        "more_key": found.key.first if found.key.more is None else found.key.more,
-        "more_v": found.v.first if found.v.more is None else found.v.more,
+        "dscores": dscores.view(torch.int64) if dscores.dtype == torch.bfloat16 else dscores,
+        "dq": outputs.query.first,
+        "dk": outputs.key.first,
+        "dv": outputs.v.first,
+        "dq_more": outputs.query.first if outputs.query.more is None else outputs.query.more,
+        "dk_more": outputs.key.first if outputs.key.more is None else outputs.key.more,
+        "dv_more": outputs.v.first if outputs.v.more is None else outputs.v.more,
         "base": chunk.heads.start,
         "T": sides.query.shape[2],
         "S": sides.key.shape[2],
@@ -74,25 +74,25 @@ def write_gradients(
         "count": len(chunk.rows),
         "tall": tall,
         "wide": wide,
-        "tiles": dealt.tiles,
-        "reach": dealt.reach,
+        "tiles": plan.tiles,
+        "reach": plan.reach,
         "one": 1,
-        "query_part": found.query.place.numel(),
-        "query_head": found.query.first.stride(0),
-        "key_part": found.key.place.numel(),
-        "key_head": found.key.first.stride(0),
-        "v_part": found.v.place.numel(),
+        "query_part": outputs.query.gradient.numel(),
+        "query_head": outputs.query.first.stride(0),
+        "key_part": outputs.key.gradient.numel(),
+        "key_head": outputs.key.first.stride(0),
+        "v_part": outputs.v.gradient.numel(),
         "ROWS": tiles.both_rows,
         "EACH": count_keys_per_thread(tiles, sides.key.dtype) // VECTOR,
-        "ACROSS": dealt.across,
+        "ACROSS": plan.across,
         "UNITS": wanted,
-        "WHOLE": wide % (dealt.across * count_keys_per_thread(tiles, sides.key.dtype)) == 0,
+        "WHOLE": wide % (plan.across * count_keys_per_thread(tiles, sides.key.dtype)) == 0,
         "ASSEMBLY": allows_assembly(),
         "HIDDEN": hides,
         "SINGLE": sides.query.dtype == torch.float32,
     }
-    grid = parts(hidden, wanted), dealt.tiles * dealt.shared, many
-    launch_cached(backward_kernel, grid, given, num_warps=tiles.both_warps, **limit_registers(tiles.both_registers))
+    grid = parts(hidden, wanted), plan.tiles * plan.shared, many
+    launch_cached(backward_kernel, grid, arguments, num_warps=tiles.both_warps, **limit_registers(tiles.both_registers))
 
 
 VECTOR = 4
@@ -102,7 +102,7 @@ VECTOR = 4
 @triton.jit(do_not_specialize=["base", "T", "S", "begin", "count", "tiles", "reach", "one"])
 @no_type_check
 def backward_kernel(
-    query, key, v, slopes, to_query, to_key, to_v, more_query, more_key, more_v,
+    query, key, v, dscores, dq, dk, dv, dq_more, dk_more, dv_more,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
     ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
@@ -122,7 +122,7 @@ def backward_kernel(
     lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
     fours = tl.broadcast_to(tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None], (ACROSS, UNITS, EACH))
     columns = first + 4 * fours
-    EVERY: tl.constexpr = 4 if slopes.dtype.element_ty == tl.int64 else 1
+    EVERY: tl.constexpr = 4 if dscores.dtype.element_ty == tl.int64 else 1
     pitch = wide // EVERY
     if EVERY == 1:
         quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
@@ -133,78 +133,81 @@ def backward_kernel(
     cells = columns * D + (units * one)[None, :, None]
     key += (b * key_heads + h * key_heads // heads) * S * D
     nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
-    far, powers, steep, fall = nothing, (), (nothing, nothing, nothing, nothing), nothing
+    reach_k, powers, dk_acc, dv_acc = nothing, (), (nothing, nothing, nothing, nothing), nothing
     for each in tl.static_range(4):
         k = load_keys(key, cells, columns, units, each, S, D)
-        far = tl.maximum(far, tl.abs(k))
+        reach_k = tl.maximum(reach_k, tl.abs(k))
         powers = powers + (exponentiate(k),)  # noqa: RUF005 (Triton knows no unpacking)
-    far = tl.max(tl.max(tl.max(far, axis=2), axis=1), axis=0)
+    reach_k = tl.max(tl.max(tl.max(reach_k, axis=2), axis=1), axis=0)
     query += (head * T + begin) * D
-    slopes += local * tall * pitch
-    to_query = find_partial_offset(to_query, more_query, tile, query_part) + local * query_head
+    dscores += local * tall * pitch
+    dq = find_partial_offset(dq, dq_more, tile, query_part) + local * query_head
     w = 4.0 * tl.load(v + h * v_heads // heads * D + units, mask=units < D, other=0.0).to(tl.float32)
     for begun in range(part * reach, tl.minimum(part * reach + reach, count), ROWS):
         rows = begun + tl.arange(0, ROWS)
-        asking = (rows < count)[:, None] & (units < D)[None, :]
+        in_block = (rows < count)[:, None] & (units < D)[None, :]
         block = rows.to(tl.int64)[:, None] * D + units[None, :]
-        both = far + tl.max(tl.max(tl.abs(replace_nan(query + block, asking)), axis=1), axis=0)
+        reach_qk = reach_k + tl.max(tl.max(tl.abs(replace_nan(query + block, in_block)), axis=1), axis=0)
         least: tl.constexpr = MIN_REACH if SINGLE else MIN_REACH_HALF
-        wild = (both > MAX_REACH) | (both < least)
-        met, before_steep, before_fall = True, steep, fall
+        out_of_range = (reach_qk > MAX_REACH) | (reach_qk < least)
+        nonzero, dk_before, dv_before = True, dk_acc, dv_acc
         if SINGLE:  # a sum of block sums loses less than one long sum
-            steep, fall = (nothing, nothing, nothing, nothing), nothing
+            dk_acc, dv_acc = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
             tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
-            shown = tl.load(slopes + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
-            met = any_visible(shown != 0)
-        if met:
+            words = tl.load(dscores + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
+            nonzero = any_visible(words != 0)
+        if nonzero:
             before, end = tl.cast(begun, tl.int64) * D, tl.minimum(begun + ROWS, count)
-            asks, flows = query + before + units, slopes + begun * pitch
-            puts = to_query + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
-            if wild:
+            q_pointer, ds_pointer = query + before + units, dscores + begun * pitch
+            dq_pointer = dq + before + (units * one)[None, :] + tl.zeros((ACROSS, 1), tl.int32)
+            if out_of_range:
                 for _ in range(begun, end):
-                    ds, q = load_dscores(flows, quads, pitch, WHOLE), replace_nan(asks, units < D)[None, :, None]
+                    ds, q = load_dscores(ds_pointer, quads, pitch, WHOLE), replace_nan(q_pointer, units < D)[None, :, None]
                     h0 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 0, S, D), ASSEMBLY)
                     h1 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 1, S, D), ASSEMBLY)
                     h2 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 2, S, D), ASSEMBLY)
                     h3 = compute_exact_tanh(q + load_keys(key, cells, columns, units, 3, S, D), ASSEMBLY)
-                    steep, fall, left = accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE)
-                    store_dq(puts, w, left, units < D, lanes, UNITS, ACROSS)
-                    asks += D
-                    puts += D
-                    flows += pitch
+                    dk_acc, dv_acc, dq_lanes = accumulate_gradients(ds, h0, h1, h2, h3, dk_acc, dv_acc, SINGLE)
+                    store_dq(dq_pointer, w, dq_lanes, units < D, lanes, UNITS, ACROSS)
+                    q_pointer += D
+                    dq_pointer += D
+                    ds_pointer += pitch
             else:
                 inside, last = units < D, end - 1 - begun
-                ds = load_dscores(flows, quads, pitch, WHOLE)
-                now, then = tl.load(asks, mask=inside), tl.load(asks + tl.minimum(1, last) * D, mask=inside)
-                left = tl.zeros((ACROSS, UNITS), tl.float32)
-                puts -= D
+                ds = load_dscores(ds_pointer, quads, pitch, WHOLE)
+                q_now, q_next = tl.load(q_pointer, mask=inside), tl.load(q_pointer + tl.minimum(1, last) * D, mask=inside)
+                dq_lanes = tl.zeros((ACROSS, UNITS), tl.float32)
+                dq_pointer -= D
                 for at in range(0, end - begun, 2):
                     second, third = tl.minimum(at + 2, last), tl.minimum(at + 3, last)
-                    soon, later = tl.load(asks + second * D, mask=inside), tl.load(asks + third * D, mask=inside)
-                    other = load_dscores(flows + (at + 1) * pitch, quads, pitch, WHOLE)
-                    store_dq(puts, w, left, inside & (at > 0), lanes, UNITS, ACROSS)
-                    h0, h1, h2, h3 = compute_h(now, powers, SINGLE, ASSEMBLY)
-                    steep, fall, left = accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE)
-                    puts += D
-                    ds = load_dscores(flows + second * pitch, quads, pitch, WHOLE)
-                    store_dq(puts, w, left, inside, lanes, UNITS, ACROSS)
-                    h0, h1, h2, h3 = compute_h(then, powers, SINGLE, ASSEMBLY)
-                    steep, fall, left = accumulate_gradients(other, h0, h1, h2, h3, steep, fall, SINGLE)
-                    puts += D
-                    now, then = soon, later
-                store_dq(puts, w, left, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
+                    q_second, q_third = (
+                        tl.load(q_pointer + second * D, mask=inside),
+                        tl.load(q_pointer + third * D, mask=inside),
+                    )
+                    other = load_dscores(ds_pointer + (at + 1) * pitch, quads, pitch, WHOLE)
+                    store_dq(dq_pointer, w, dq_lanes, inside & (at > 0), lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = compute_h(q_now, powers, SINGLE, ASSEMBLY)
+                    dk_acc, dv_acc, dq_lanes = accumulate_gradients(ds, h0, h1, h2, h3, dk_acc, dv_acc, SINGLE)
+                    dq_pointer += D
+                    ds = load_dscores(ds_pointer + second * pitch, quads, pitch, WHOLE)
+                    store_dq(dq_pointer, w, dq_lanes, inside, lanes, UNITS, ACROSS)
+                    h0, h1, h2, h3 = compute_h(q_next, powers, SINGLE, ASSEMBLY)
+                    dk_acc, dv_acc, dq_lanes = accumulate_gradients(other, h0, h1, h2, h3, dk_acc, dv_acc, SINGLE)
+                    dq_pointer += D
+                    q_now, q_next = q_second, q_third
+                store_dq(dq_pointer, w, dq_lanes, inside & (last % 2 == 1), lanes, UNITS, ACROSS)
         else:
-            tl.store(to_query + block, tl.zeros((ROWS, UNITS), to_query.dtype.element_ty), mask=asking)
+            tl.store(dq + block, tl.zeros((ROWS, UNITS), dq.dtype.element_ty), mask=in_block)
         if SINGLE:
-            steep = add_tuples(steep, before_steep)
-            fall += before_fall
-    to_key = find_partial_offset(to_key, more_key, part, key_part) + local * key_head
-    to_v = find_partial_offset(to_v, more_v, tl.program_id(1), v_part) + local * D
+            dk_acc = add_tuples(dk_acc, dk_before)
+            dv_acc += dv_before
+    dk = find_partial_offset(dk, dk_more, part, key_part) + local * key_head
+    dv = find_partial_offset(dv, dv_more, tl.program_id(1), v_part) + local * D
     for each in tl.static_range(4):
-        there = (columns + each < S) & (units < D)[None, :, None]
-        tl.store(to_key + each * D + cells, (w[None, :, None] * steep[each]).to(to_key.dtype.element_ty), mask=there)
-    tl.store(to_v + units, -2.0 * tl.sum(tl.sum(fall, axis=2), axis=0), mask=units < D)
+        in_keys = (columns + each < S) & (units < D)[None, :, None]
+        tl.store(dk + each * D + cells, (w[None, :, None] * dk_acc[each]).to(dk.dtype.element_ty), mask=in_keys)
+    tl.store(dv + units, -2.0 * tl.sum(tl.sum(dv_acc, axis=2), axis=0), mask=units < D)
 
 
 @triton.jit
@@ -238,21 +241,21 @@ def exponentiate(x):
 
 @triton.jit
 @no_type_check
-def load_dscores(slopes, quads, pitch, WHOLE: tl.constexpr):
+def load_dscores(dscores, quads, pitch, WHOLE: tl.constexpr):
     """Load ds of one query and four neighbouring keys, equal for all units.
 
-    They are four numbers, or two words of two each, packed by `backward.paired`.
+    They are four numbers, or two words of two each, packed by `backward.pack_pair`.
     """
-    found = tl.load(slopes + quads) if WHOLE else tl.load(slopes + quads, mask=quads < pitch, other=0)
-    ACROSS: tl.constexpr = found.shape[0]
-    UNITS: tl.constexpr = found.shape[1]
-    EACH: tl.constexpr = found.shape[2]
-    if found.dtype == tl.int64:
-        first, second = found.to(tl.int32), (found >> 32).to(tl.int32)
+    loaded = tl.load(dscores + quads) if WHOLE else tl.load(dscores + quads, mask=quads < pitch, other=0)
+    ACROSS: tl.constexpr = loaded.shape[0]
+    UNITS: tl.constexpr = loaded.shape[1]
+    EACH: tl.constexpr = loaded.shape[2]
+    if loaded.dtype == tl.int64:
+        first, second = loaded.to(tl.int32), (loaded >> 32).to(tl.int32)
         ds0, ds2 = (first << 16).to(tl.float32, bitcast=True), (second << 16).to(tl.float32, bitcast=True)
         ds1, ds3 = first.to(tl.float32, bitcast=True), second.to(tl.float32, bitcast=True)
     else:
-        even, odd = tl.split(tl.reshape(found, (ACROSS, UNITS, EACH, 2, 2)))
+        even, odd = tl.split(tl.reshape(loaded, (ACROSS, UNITS, EACH, 2, 2)))
         ds0, ds2 = tl.split(even)
         ds1, ds3 = tl.split(odd)
     return ds0, ds1, ds2, ds3
@@ -275,23 +278,23 @@ def compute_h(q, powers, SINGLE: tl.constexpr, ASSEMBLY: tl.constexpr):
 def compute_h_pair(q, first, second, ASSEMBLY: tl.constexpr):
     """h of one query and two keys, by one reciprocal."""
     x, y = tl.fma(q, first, 1.0), tl.fma(q, second, 1.0)
-    shared = reciprocal(x * y, ASSEMBLY)
-    return tl.fma(shared, y, -0.5), tl.fma(shared, x, -0.5)
+    inverse = reciprocal(x * y, ASSEMBLY)
+    return tl.fma(inverse, y, -0.5), tl.fma(inverse, x, -0.5)
 
 
 @triton.jit
 @no_type_check
-def accumulate_gradients(ds, h0, h1, h2, h3, steep, fall, SINGLE: tl.constexpr):
+def accumulate_gradients(ds, h0, h1, h2, h3, dk, dv, SINGLE: tl.constexpr):
     """Accumulate dk and dv with one query, and its partial dq of each thread."""
     if SINGLE:
-        fall += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
+        dv += tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, ds[0] * h0)))
     else:
-        fall = tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, tl.fma(ds[0], h0, fall))))
+        dv = tl.fma(ds[3], h3, tl.fma(ds[2], h2, tl.fma(ds[1], h1, tl.fma(ds[0], h0, dv))))
     slope0, slope1, slope2, slope3 = 0.25 - h0 * h0, 0.25 - h1 * h1, 0.25 - h2 * h2, 0.25 - h3 * h3
-    left = tl.fma(ds[3], slope3, tl.fma(ds[2], slope2, tl.fma(ds[1], slope1, ds[0] * slope0)))
-    steep0, steep1 = tl.fma(ds[0], slope0, steep[0]), tl.fma(ds[1], slope1, steep[1])
-    steep2, steep3 = tl.fma(ds[2], slope2, steep[2]), tl.fma(ds[3], slope3, steep[3])
-    return (steep0, steep1, steep2, steep3), fall, tl.sum(left, axis=2)
+    dq = tl.fma(ds[3], slope3, tl.fma(ds[2], slope2, tl.fma(ds[1], slope1, ds[0] * slope0)))
+    dk0, dk1 = tl.fma(ds[0], slope0, dk[0]), tl.fma(ds[1], slope1, dk[1])
+    dk2, dk3 = tl.fma(ds[2], slope2, dk[2]), tl.fma(ds[3], slope3, dk[3])
+    return (dk0, dk1, dk2, dk3), dv, tl.sum(dq, axis=2)
 
 
 @triton.jit
@@ -303,8 +306,8 @@ def add_tuples(one, other):
 
 @triton.jit
 @no_type_check
-def store_dq(place, w, left, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
+def store_dq(target, w, partial, inside, lanes, UNITS: tl.constexpr, ACROSS: tl.constexpr):
     """Write the partial dq of one query; all threads of a unit have it, and one writes."""
-    found = w * tl.sum(left, axis=0)
+    dq = w * tl.sum(partial, axis=0)
     written = (lanes == 0)[:, None] & inside[None, :]
-    tl.store(place, tl.broadcast_to(found[None, :], (ACROSS, UNITS)).to(place.dtype.element_ty), mask=written)
+    tl.store(target, tl.broadcast_to(dq[None, :], (ACROSS, UNITS)).to(target.dtype.element_ty), mask=written)

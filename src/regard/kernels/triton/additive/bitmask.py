@@ -38,8 +38,8 @@ class Bitmask(NamedTuple):
 class CacheEntry(NamedTuple):
     """Cache entry: the bitmask, its tensors, and their version counters."""
 
-    held: list[Tensor]
-    written: list[int]
+    tensors: list[Tensor]
+    versions: list[int]
     packed: Bitmask
 
 
@@ -55,20 +55,20 @@ def find_bitmask(request: Request) -> Bitmask:
     if torch.compiler.is_compiling() or blocks.is_capturing():
         return build_bitmask(request)
     try:
-        asked, held = blocks.build_cache_key(request), blocks.collect_mask_tensors(request)
+        cache_key, tensors = blocks.build_cache_key(request), blocks.collect_mask_tensors(request)
     except TypeError:  # a scope that cannot be hashed
         return build_bitmask(request)
-    if any(each.is_inference() for each in held):  # these have no version counter
+    if any(each.is_inference() for each in tensors):  # these have no version counter
         return build_bitmask(request)
-    written, before = [each._version for each in held], CACHE.get(asked)
-    if before and before.written == written and all(one is other for one, other in zip(before.held, held, strict=True)):
-        return before.packed
+    versions, entry = [each._version for each in tensors], CACHE.get(cache_key)
+    if entry and entry.versions == versions and all(one is other for one, other in zip(entry.tensors, tensors, strict=True)):
+        return entry.packed
     with torch.inference_mode(False):  # training may follow
-        found = build_bitmask(request)
-    if asked not in CACHE and len(CACHE) >= CACHE_SIZE:
+        bitmask = build_bitmask(request)
+    if cache_key not in CACHE and len(CACHE) >= CACHE_SIZE:
         del CACHE[next(iter(CACHE))]
-    CACHE[asked] = CacheEntry(held, written, found)
-    return found
+    CACHE[cache_key] = CacheEntry(tensors, versions, bitmask)
+    return bitmask
 
 
 def build_bitmask(request: Request) -> Bitmask:
@@ -76,11 +76,11 @@ def build_bitmask(request: Request) -> Bitmask:
     batch, heads, queries, _ = request.query.shape
     keys = request.keys.shape[2]
     request.scope.check(batch, heads, queries, keys)
-    some = max(1, STRIP // (batch * heads * keys * TILE)) * TILE
-    tall = queries if torch.compiler.is_compiling() else min(queries, some)
+    rows_per_strip = max(1, STRIP // (batch * heads * keys * TILE)) * TILE
+    strip_rows = queries if torch.compiler.is_compiling() else min(queries, rows_per_strip)
     strips = []
-    for first in range(0, queries, tall):
-        strips.append(_pack_words(_compute_mask_strip(request, range(first, min(first + tall, queries)))))
+    for first in range(0, queries, strip_rows):
+        strips.append(_pack_words(_compute_mask_strip(request, range(first, min(first + strip_rows, queries)))))
         if strips[0].shape[2] == 1:  # equal for all queries
             break
     bits = strips[0] if len(strips) == 1 else torch.cat(strips, dim=2)
@@ -112,6 +112,6 @@ def _classify_tiles(bits: Int[Tensor, "batch heads queries words"], keys: int) -
     """Kinds of tiles: 0 empty, 1 full, 2 partial; positions beyond the last query and key do not count."""
     whole = _pack_words(torch.ones(keys, dtype=torch.bool, device=bits.device))
     below = (0, 0, 0, -bits.shape[2] % TILE)
-    some, full = F.pad(bits != 0, below), F.pad(bits == whole, below, value=True)
-    some, full = torch.unflatten(some, 2, (-1, TILE)).any(3), torch.unflatten(full, 2, (-1, TILE)).all(3)
-    return some.to(torch.int8) * (2 - full.to(torch.int8))
+    nonzero, full = F.pad(bits != 0, below), F.pad(bits == whole, below, value=True)
+    nonzero, full = torch.unflatten(nonzero, 2, (-1, TILE)).any(3), torch.unflatten(full, 2, (-1, TILE)).all(3)
+    return nonzero.to(torch.int8) * (2 - full.to(torch.int8))

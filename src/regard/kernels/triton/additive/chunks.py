@@ -1,4 +1,4 @@
-"""Chunks of heads and queries whose scores, with the inputs of `compare`, are in memory at a time."""
+"""Chunks of heads and queries whose scores, with the inputs of `compare_kernel`, are in memory at a time."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -36,18 +36,18 @@ def count_input_bytes(sides: ScoreInputs, value: Tensor | None) -> int:
     return sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
 
 
-def limit_workspace(sides: ScoreInputs, value: Tensor | None, tiles: Tiles, back: bool, kept: int = 0) -> int:
+def limit_workspace(sides: ScoreInputs, value: Tensor | None, tiles: Tiles, backward: bool, saved_bytes: int = 0) -> int:
     """The workspace in bytes, so that with context or gradients it stays below twice the inputs, but at least `least`.
 
-    With values of the size of the keys the context is a third of the inputs, and gradients are as large as these. `kept` is
-    the size of scores saved in the forward.
+    With values of the size of the keys the context is a third of the inputs, and gradients are as large as these. The
+    scores saved in the forward have `saved_bytes`.
     """
     inputs = count_input_bytes(sides, value)
-    return tiles.room or max(tiles.least, inputs * 3 // 5 - kept if back else inputs * 3 // 2)
+    return tiles.room or max(tiles.least, inputs * 3 // 5 - saved_bytes if backward else inputs * 3 // 2)
 
 
 class Workspace(NamedTuple):
-    """Peak bytes per head of a chunk, and per head of one launch of `compare` for its inputs."""
+    """Peak bytes per head of a chunk, and per head of one launch of `compare_kernel` for its inputs."""
 
     head: int
     side: int
@@ -68,77 +68,80 @@ def estimate_workspace(
     value: Tensor | None,
     rows: int,
     tiles: Tiles,
-    back: bool,
-    kept: int = 0,
+    backward: bool,
+    saved_bytes: int = 0,
     hides: bool = False,
     lean: bool = False,
 ) -> Workspace:
     """Workspace per head of a chunk of queries.
 
-    The forward has scores with the inputs of `compare`; the backward has scores, which dScores overwrite, with weights or
-    their gradient, or with partial sums of dq. A `lean` backward has half-precision weights in place of scores, and no
-    gradient of the weights.
+    The forward has scores with the inputs of `compare_kernel`; the backward has scores, which dScores overwrite, with
+    weights or their gradient, or with partial sums of dq. A `lean` backward has half-precision weights in place of scores,
+    and no gradient of the weights.
     """
     (keys, hidden), bytes_each = sides.key.shape[2:], sides.query.element_size()
     tall, wide = round_up(rows, tiles.tall), round_up(keys, tiles.wide)
     launch = count_heads_per_launch(sides, tall, wide, tiles)
-    sided = 0 if kept else (tall + wide) * hidden * (2 if uses_tensor_cores(sides, tiles) else 4)
-    if not back:
-        return Workspace(4 * tall * wide, sided, launch)
+    side_bytes = 0 if saved_bytes else (tall + wide) * hidden * (2 if uses_tensor_cores(sides, tiles) else 4)
+    if not backward:
+        return Workspace(4 * tall * wide, side_bytes, launch)
     _, several = split_keys(wide, tiles, hides, sides.key.dtype)
-    flows = 0 if lean else tall * wide * (2 if value is None else value.element_size())
-    beside = max(flows, (several - 1) * rows * hidden * bytes_each)  # the first part lies in its place
+    da_bytes = 0 if lean else tall * wide * (2 if value is None else value.element_size())
+    da_or_dq = max(da_bytes, (several - 1) * rows * hidden * bytes_each)  # the first part lies in its place
     sums = 8 * (wide // tiles.wide)  # two of each tile of weights
     cells = tall * (2 * wide + sums if lean else 4 * wide)
-    return Workspace(cells + beside, max(0, sided - beside), launch)
+    return Workspace(cells + da_or_dq, max(0, side_bytes - da_or_dq), launch)
 
 
 def count_heads_per_launch(sides: ScoreInputs, tall: int, wide: int, tiles: Tiles) -> int:
-    """Heads of one launch of `compare`: enough programs to fill the GPU, or a quarter of all heads.
+    """Heads of one launch of `compare_kernel`: enough programs to fill the GPU, or a quarter of all heads.
 
     Its inputs exist for these alone. A multiprocessor of an H200 runs two programs by fours, and eight by pairs.
     """
-    fours, heads = uses_tensor_cores(sides, tiles), sides.query.shape[0] * sides.query.shape[1]
-    rows, columns = (tiles.four_rows, tiles.four_columns) if fours else (tiles.rows, tiles.columns)
+    mma, heads = uses_tensor_cores(sides, tiles), sides.query.shape[0] * sides.query.shape[1]
+    rows, columns = (tiles.four_rows, tiles.four_columns) if mma else (tiles.rows, tiles.columns)
     programs = parts(tall, rows) * parts(wide, columns)
-    return max(1, (2 if fours else 8) * count_multiprocessors(sides.query.device) // programs, heads // 4)
+    return max(1, (2 if mma else 8) * count_multiprocessors(sides.query.device) // programs, heads // 4)
 
 
 def split_chunks(
     sides: ScoreInputs,
     value: Tensor | None,
     tiles: Tiles,
-    back: bool,
-    kept: int = 0,
+    backward: bool,
+    saved_bytes: int = 0,
     hides: bool = False,
     lean: bool = False,
 ) -> list[Chunk]:
     """Chunks of whole heads if one fits, of equal size; else tiles of the queries of one head.
 
-    A chunk has as many heads as fit, and in the backward as fill the GPU. `kept` is the size of scores saved in the
-    forward; `hides` is True under a mask; `lean` as in `need`.
+    A chunk has as many heads as fit, and in the backward as fill the GPU. `saved_bytes` is that of scores
+    saved in the forward; `hides` is True under a mask; `lean` as in `estimate_workspace`.
     """
     batch, groups, queries, hidden = sides.query.shape
-    count, keys, held = batch * groups, sides.key.shape[2], limit_workspace(sides, value, tiles, back, kept)
-    each = estimate_workspace(sides, value, queries, tiles, back, kept, hides, lean)
-    if not back:  # the inputs of a single chunk are freed before the context is allocated
-        read = 0 if value is None else count * queries * value.shape[3] * value.element_size()
-        once = max(each.of(count), count * each.head + read)
-        held = max(held, each.of(count)) if once < 2 * count_input_bytes(sides, value) else held
+    count, keys, room = batch * groups, sides.key.shape[2], limit_workspace(sides, value, tiles, backward, saved_bytes)
+    workspace = estimate_workspace(sides, value, queries, tiles, backward, saved_bytes, hides, lean)
+    if not backward:  # the inputs of a single chunk are freed before the context is allocated
+        context_bytes = 0 if value is None else count * queries * value.shape[3] * value.element_size()
+        peak = max(workspace.of(count), count * workspace.head + context_bytes)
+        room = max(room, workspace.of(count)) if peak < 2 * count_input_bytes(sides, value) else room
     tall, wide = round_up(queries, tiles.tall), round_up(keys, tiles.wide)
-    if each.of(1) <= held and tall * wide < CELLS:
+    if workspace.of(1) <= room and tall * wide < CELLS:
         most = (
-            tiles.fill * count_multiprocessors(sides.query.device) // count_programs(keys, hidden, tiles) if back else count
+            tiles.fill * count_multiprocessors(sides.query.device) // count_programs(keys, hidden, tiles)
+            if backward
+            else count
         )
-        return split_by_heads(count, queries, max(1, min(most, each.most(held), HEADS)))
-    some = tiles.tall
+        return split_by_heads(count, queries, max(1, min(most, workspace.most(room), HEADS)))
+    chunk_rows = tiles.tall
     while (
-        some < queries
-        and (some + tiles.tall) * wide < CELLS
-        and estimate_workspace(sides, value, some + tiles.tall, tiles, back, kept, hides, lean).of(1) <= held
+        chunk_rows < queries
+        and (chunk_rows + tiles.tall) * wide < CELLS
+        and estimate_workspace(sides, value, chunk_rows + tiles.tall, tiles, backward, saved_bytes, hides, lean).of(1)
+        <= room
     ):
-        some += tiles.tall
-    return split_by_rows(count, queries, some)
+        chunk_rows += tiles.tall
+    return split_by_rows(count, queries, chunk_rows)
 
 
 @lru_cache
@@ -154,7 +157,7 @@ def split_by_rows(heads: int, queries: int, most: int) -> list[Chunk]:
 
 
 def count_programs(keys: int, hidden: int, tiles: Tiles) -> int:
-    """Programs of `both` for one head."""
+    """Programs of `backward_qkv` for one head."""
     return parts(hidden * round_up(keys, tiles.both), WARP * tiles.both * tiles.both_warps)
 
 
@@ -163,9 +166,9 @@ def saves_scores(sides: ScoreInputs, value: Tensor, tiles: Tiles, hides: bool) -
     inputs = count_input_bytes(sides, value)
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
     most = batch * groups * round_up(queries, tiles.tall) * round_up(keys, tiles.wide) * 4
-    if most > tiles.kept * inputs or len(split_chunks(sides, value, tiles, back=False)) > 1:
+    if most > tiles.saved_scores * inputs or len(split_chunks(sides, value, tiles, backward=False)) > 1:
         return False
-    return len(split_chunks(sides, value, tiles, back=True, kept=most, hides=hides)[0].rows) == queries
+    return len(split_chunks(sides, value, tiles, backward=True, saved_bytes=most, hides=hides)[0].rows) == queries
 
 
 def split_range(count: int, most: int) -> Iterator[range]:

@@ -1,9 +1,9 @@
-"""Forward of additive attention in two kernels: `compare` writes scores, `read` takes their softmax and the context.
+"""Forward of additive attention in two kernels: `compare_kernel` writes scores, `read_kernel` softmax and context.
 
 They are separate because they need different tiles: a score costs hundreds of multiply-adds, a value one. The softmax is
 online: m is the largest score so far, l = Σ e^{s - m}, and both the sum and the context so far are rescaled when m grows.
-The log-sum-exp log Σ e^s of each query is saved for the backward; `weigh` recomputes the weights from it, or the scores
-themselves for another normaliser.
+The log-sum-exp log Σ e^s of each query is saved for the backward; `weights_kernel` recomputes the weights from it, or the
+scores themselves for another normaliser.
 """
 
 from typing import no_type_check
@@ -28,18 +28,18 @@ from regard.kernels.triton.additive.score_rational import (
 @no_type_check
 def sum_parts(scores, cells, inside, parts, size):
     """Scores of a tile: the sum of the partial scores over the hidden units."""
-    found = tl.load(scores + cells, mask=inside, other=0.0)
+    s = tl.load(scores + cells, mask=inside, other=0.0)
     for part in range(1, parts):
-        found += tl.load(scores + part * size + cells, mask=inside, other=0.0)
-    return found
+        s += tl.load(scores + part * size + cells, mask=inside, other=0.0)
+    return s
 
 
 @triton.jit
 @no_type_check
-def compute_weights(s, total, head, rows, T, found):
+def compute_weights(s, total, head, rows, T, mask):
     """Weights e^{s - log Σ e^s} of a tile; 0 at masked positions."""
     sums = tl.load(total + head * T + rows, mask=rows < T, other=0.0)
-    return tl.where(found, tl.exp(tl.where(found, s - sums[:, None], 0.0)), 0.0)
+    return tl.where(mask, tl.exp(tl.where(mask, s - sums[:, None], 0.0)), 0.0)
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "source_base", "begin", "count"])
@@ -69,40 +69,40 @@ def compare_kernel(
     rows = tl.where(places < count, begin + places, T)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = load_mask(
+    mask = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
     scores += tl.program_id(1).to(tl.int64) * size + local * tall * wide
-    if any_visible(found):
-        near = source - source_base
+    if any_visible(mask):
+        local_source = source - source_base
         down, across = tl.program_id(0) // many * ROWS, tl.program_id(0) % many * COLUMNS
-        far = load_largest(row_reach + local * ((tall + 31) // 32), down, ROWS)
-        far += load_largest(column_reach + near * ((wide + 31) // 32), across, COLUMNS)
+        largest = load_largest(row_reach + local * ((tall + 31) // 32), down, ROWS)
+        largest += load_largest(column_reach + local_source * ((wide + 31) // 32), across, COLUMNS)
         v += h * v_heads // heads * high
         start = tl.program_id(1) * units
         end = start + units
-        below, beside = down + build_tile_indices(ROWS, DOWN), across + build_tile_indices(COLUMNS, ACROSS)
-        cells = scores + (below[:, None, :, None] * wide + beside[None, :, None, :])
+        row_cells, column_cells = down + build_tile_indices(ROWS, DOWN), across + build_tile_indices(COLUMNS, ACROSS)
+        cells = scores + (row_cells[:, None, :, None] * wide + column_cells[None, :, None, :])
         reach: tl.constexpr = MMA_MAX_REACH if FOURS else MAX_REACH
         least: tl.constexpr = MMA_MIN_REACH if FOURS else MIN_REACH if SINGLE else MIN_REACH_HALF
-        if (far > reach) | (far < least):
-            asking = tl.where(below < count, begin + below, T)
-            fall = score_exactly(
-                query + head * T * D, key + source * S * D, v, asking, beside, T, S, D, start, end,
+        if (largest > reach) | (largest < least):
+            query_rows = tl.where(row_cells < count, begin + row_cells, T)
+            s = score_exactly(
+                query + head * T * D, key + source * S * D, v, query_rows, column_cells, T, S, D, start, end,
                 ROWS, COLUMNS, DOWN, ACROSS, ASSEMBLY,
             )  # fmt: skip
             if WEIGHTS:
                 store_weights(
-                    scores, tl.reshape(tl.permute(fall, (0, 2, 1, 3)), (ROWS, COLUMNS)), total, keep, bits, kinds,
-                    tl.reshape(below, (ROWS,)), tl.reshape(beside, (COLUMNS,)), head, b, h, begin, count, wide,
+                    scores, tl.reshape(tl.permute(s, (0, 2, 1, 3)), (ROWS, COLUMNS)), total, keep, bits, kinds,
+                    tl.reshape(row_cells, (ROWS,)), tl.reshape(column_cells, (COLUMNS,)), head, b, h, begin, count, wide,
                     T, S, first, behind, ahead, bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
                 )  # fmt: skip
             else:
-                tl.store(cells, fall)  # store early to free registers
+                tl.store(cells, s)  # store early to free registers
         elif FOURS:
-            ours, theirs = left + local * tall * (high // 4) + down, right + near * wide * (high // 4) + across
-            products = score_by_four(ours, theirs, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
+            q_side, k_side = left + local * tall * (high // 4) + down, right + local_source * wide * (high // 4) + across
+            products = score_by_four(q_side, k_side, v, start, end, tall, wide, ROWS, COLUMNS, ASSEMBLY, WORDS)
             if WEIGHTS:
                 store_weights(
                     scores, products, total, keep, bits, kinds,
@@ -113,9 +113,9 @@ def compare_kernel(
                 flat = (down + tl.arange(0, ROWS))[:, None] * wide + (across + tl.arange(0, COLUMNS))[None, :]
                 tl.store(scores + flat, products)
         else:
-            ours, theirs = left + (local * tall + down) * high, right + (near * wide + across) * high
-            fall = score_by_pairs(ours, theirs, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
-            tl.store(cells, fall)
+            q_side, k_side = left + (local * tall + down) * high, right + (local_source * wide + across) * high
+            s = score_by_pairs(q_side, k_side, v, start, end, ROWS, COLUMNS, DOWN, ACROSS, PAIRS, ASSEMBLY)
+            tl.store(cells, s)
     elif WEIGHTS:
         tl.store(scores + places[:, None] * wide + columns[None, :], tl.zeros((ROWS, COLUMNS), scores.dtype.element_ty))
 
@@ -128,12 +128,12 @@ def store_weights(
 ):  # fmt: skip
     """Write the weights of a tile from its scores; the mask is recomputed, which saves registers."""
     rows = tl.where(places < count, begin + places, T)
-    found = load_mask(
+    mask = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
-    share = compute_weights(s, total, head, rows, T, found)
-    tl.store(place + places[:, None] * wide + columns[None, :], share.to(place.dtype.element_ty))
+    weight = compute_weights(s, total, head, rows, T, mask)
+    tl.store(place + places[:, None] * wide + columns[None, :], weight.to(place.dtype.element_ty))
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
@@ -157,46 +157,46 @@ def read_kernel(
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
     if DROPOUT:
-        drawn = tl.load(seed)
-    top = tl.full((ROWS,), float("-inf"), tl.float32)
+        seed_value = tl.load(seed)
+    row_max = tl.full((ROWS,), float("-inf"), tl.float32)
     mass = tl.zeros((ROWS,), tl.float32)
-    got = tl.zeros((ROWS, VALUES), tl.float32)
+    acc = tl.zeros((ROWS, VALUES), tl.float32)
     lowest = begin + tl.program_id(0) * ROWS
     start_at = tl.maximum(lowest + first - behind, 0) // COLUMNS * COLUMNS
     end = tl.minimum(tl.minimum(lowest + ROWS, T) + first + ahead, S)
     for start in range(start_at, end, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        found = load_mask(
+        mask = load_mask(
             keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
             bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
         )  # fmt: skip
-        if any_visible(found):
-            s = sum_parts(scores, places[:, None] * wide + columns[None, :], found, parts, size)
-            s = tl.where(found, s, float("-inf"))
-            higher = tl.maximum(top, tl.max(s, axis=1))
-            steady = tl.where(higher == float("-inf"), 0.0, higher)  # of a query without a visible key so far
-            p = tl.exp(s - steady[:, None])
-            shrink = tl.exp(top - steady)
-            mass = mass * shrink + tl.sum(p, axis=1)
-            top = higher
+        if any_visible(mask):
+            s = sum_parts(scores, places[:, None] * wide + columns[None, :], mask, parts, size)
+            s = tl.where(mask, s, float("-inf"))
+            new_max = tl.maximum(row_max, tl.max(s, axis=1))
+            finite_max = tl.where(new_max == float("-inf"), 0.0, new_max)  # of a query without a visible key so far
+            p = tl.exp(s - finite_max[:, None])
+            rescale = tl.exp(row_max - finite_max)
+            mass = mass * rescale + tl.sum(p, axis=1)
+            row_max = new_max
             if DROPOUT:
-                p = p * sample_dropout(drawn, head, rows, columns, S, dropout, scale)
-            read_by_some = tl.max(found.to(tl.int32), axis=0) > 0  # masked values may be NaN
-            inside = read_by_some[:, None] & (dims < V)[None, :]
+                p = p * sample_dropout(seed_value, head, rows, columns, S, dropout, scale)
+            read = tl.max(mask.to(tl.int32), axis=0) > 0  # masked values may be NaN
+            inside = read[:, None] & (dims < V)[None, :]
             values = tl.load(value + columns.to(tl.int64)[:, None] * V + dims[None, :], mask=inside, other=0.0)
-            got = got * shrink[:, None] + tl.dot(p.to(values.dtype), values, input_precision=PRECISION)
-    blind = mass == 0.0
-    mass = tl.where(blind, 1.0, mass)
-    got = got / mass[:, None]
+            acc = acc * rescale[:, None] + tl.dot(p.to(values.dtype), values, input_precision=PRECISION)
+    empty = mass == 0.0
+    mass = tl.where(empty, 1.0, mass)
+    acc = acc / mass[:, None]
     cells = (head * T + rows)[:, None] * V + dims[None, :]
-    tl.store(context + cells, got.to(context.dtype.element_ty), mask=(rows < T)[:, None] & (dims < V)[None, :])
+    tl.store(context + cells, acc.to(context.dtype.element_ty), mask=(rows < T)[:, None] & (dims < V)[None, :])
     if tl.program_id(1) == 0:
-        tl.store(total + head * T + rows, tl.where(blind, float("-inf"), top + tl.log(mass)), mask=rows < T)
+        tl.store(total + head * T + rows, tl.where(empty, float("-inf"), row_max + tl.log(mass)), mask=rows < T)
 
 
 @triton.jit(do_not_specialize=["first", "behind", "ahead", "T", "S", "base", "begin", "count", "parts"])
 @no_type_check
-def weigh_kernel(
+def weights_kernel(
     scores, total, keep, bits, kinds, offsets, weights, base, begin, count, tall, wide, parts, size,
     heads, T, S, first, behind, ahead,
     bit_b, bit_h, bit_t, kind_b, kind_h, kind_t,
@@ -212,12 +212,12 @@ def weigh_kernel(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     if OFFSETS:
         first = tl.load(offsets + b).to(tl.int32)
-    found = load_mask(
+    mask = load_mask(
         keep, bits, kinds, b, h, rows, columns, T, S, first, behind, ahead,
         bit_b, bit_h, bit_t, kind_b, kind_h, kind_t, KEEP, MASK,
     )  # fmt: skip
-    share = sum_parts(scores + local * tall * wide, places[:, None] * wide + columns[None, :], found, parts, size)
+    weight = sum_parts(scores + local * tall * wide, places[:, None] * wide + columns[None, :], mask, parts, size)
     if not SCORES:
-        share = compute_weights(share, total, head, rows, T, found)
+        weight = compute_weights(weight, total, head, rows, T, mask)
     cells = (head * T + rows)[:, None] * S + columns[None, :]
-    tl.store(weights + cells, share.to(weights.dtype.element_ty), mask=(rows < T)[:, None] & (columns < S)[None, :])
+    tl.store(weights + cells, weight.to(weights.dtype.element_ty), mask=(rows < T)[:, None] & (columns < S)[None, :])

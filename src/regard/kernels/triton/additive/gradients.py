@@ -45,26 +45,26 @@ class GradientSums(NamedTuple):
     def gather(
         self,
         sides: ScoreInputs,
-        slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+        dscores: Float[Tensor, "some_heads padded_queries padded_keys"],
         chunk: Chunk,
         tiles: Tiles,
         hides: bool,
     ) -> None:
         """Accumulate from dScores of some heads and queries; with `hides` tiles may be empty."""
-        dealt, heads = build_plan(sides, slopes, tiles, hides, self.room, self.single is not None), chunk.heads
-        whole = slice_chunk(self.key, heads, range(sides.key.shape[2]))
-        key = whole if self.single is None else self.single
+        plan, heads = build_plan(sides, dscores, tiles, hides, self.room, self.single is not None), chunk.heads
+        d_key = slice_chunk(self.key, heads, range(sides.key.shape[2]))
+        key = d_key if self.single is None else self.single
         if self.single is not None and chunk.rows.start == 0:
             self.single.zero_()
-        places = slice_chunk(self.query, *chunk), key, self.v[heads.start : heads.stop]
-        counts = dealt.tiles, dealt.shared, dealt.tiles * dealt.shared
+        targets = slice_chunk(self.query, *chunk), key, self.v[heads.start : heads.stop]
+        counts = plan.tiles, plan.shared, plan.tiles * plan.shared
         adds = False, self.single is not None, self.single is not None
-        kinds = dealt.dtype, dealt.dtype, torch.float32
-        found = GradientOutputs(*map(PartialSums.of, places, counts, kinds, adds))
-        write_gradients(sides, slopes, chunk, found, dealt, tiles, hides)
-        reduce_gradients(*found)
+        kinds = plan.dtype, plan.dtype, torch.float32
+        outputs = GradientOutputs(*map(PartialSums.of, targets, counts, kinds, adds))
+        write_gradients(sides, dscores, chunk, outputs, plan, tiles, hides)
+        reduce_gradients(*outputs)
         if self.single is not None and chunk.rows.stop == sides.query.shape[2]:
-            whole.copy_(self.single)
+            d_key.copy_(self.single)
 
     def gradients(self, sides: ScoreInputs, value: Tensor | None) -> Gradients:
         """The gradients of the inputs, summed over heads that share a key or a v."""

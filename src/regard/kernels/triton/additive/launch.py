@@ -43,24 +43,24 @@ def run_forward(
     dtype: torch.dtype,
     weights: torch.dtype | None,
     tiles: Tiles,
-    keep: bool = False,
+    save_scores: bool = False,
 ) -> ForwardOutput:
-    """Scores, softmax and context, a chunk of heads or of queries at a time; `keep` returns the scores too."""
+    """Scores, softmax and context, a chunk of heads or of queries at a time; `save_scores` returns the scores too."""
     value = value.contiguous()
-    scope, drop, found = scoped.arguments(), dropped.arguments(), None
-    keep = keep and saves_scores(sides, value, tiles, scoped.hides)
+    scope, drop, output = scoped.arguments(), dropped.arguments(), None
+    save_scores = save_scores and saves_scores(sides, value, tiles, scoped.hides)
     with use_device(value):
-        for chunk in split_chunks(sides, value, tiles, back=False):
+        for chunk in split_chunks(sides, value, tiles, backward=False):
             compared = compare_chunk(sides, chunk, scope, tiles)
-            found = found or allocate_output(sides, value, dtype, weights)  # reuses the freed inputs of `compare`
-            read_values(compared, sides, value, {**scope, **drop}, found, tiles)
-            if found.weights is not None:
-                write_weights(compared, sides, scope, found.total, found.weights, tiles)
-            if keep:
-                found = found._replace(scores=compared.scores)
+            output = output or allocate_output(sides, value, dtype, weights)  # reuses the freed inputs of `compare_kernel`
+            read_values(compared, sides, value, {**scope, **drop}, output, tiles)
+            if output.weights is not None:
+                write_weights(compared, sides, scope, output.total, output.weights, tiles)
+            if save_scores:
+                output = output._replace(scores=compared.scores)
             del compared  # before the next is allocated
-    assert found is not None, "there is always a chunk"
-    return found
+    assert output is not None, "there is always a chunk"
+    return output
 
 
 def allocate_output(sides: ScoreInputs, value: Tensor, dtype: torch.dtype, weights: torch.dtype | None) -> ForwardOutput:
@@ -75,20 +75,20 @@ def read_values(
     compared: ScoreParts,
     sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
-    told: dict[str, Any],
-    found: ForwardOutput,
+    mask_arguments: dict[str, Any],
+    output: ForwardOutput,
     tiles: Tiles,
 ) -> None:
-    """Write context and log-sum-exp of a chunk; `told` are the kernel arguments of mask and dropout."""
+    """Write context and log-sum-exp of a chunk; `mask_arguments` are those of mask and dropout."""
     size, (heads, count) = value.shape[3], map(len, compared.chunk)
     rows, columns, most, warps = select_read_tile(heads, count, value, tiles)
     width = max(16, min(most, next_power(size)))
-    given = {
+    arguments = {
         **compared.arguments(),
-        **told,
+        **mask_arguments,
         "value": value,
-        "context": found.context,
-        "total": found.total,
+        "context": output.context,
+        "total": output.total,
         "heads": sides.query.shape[1],
         "value_heads": value.shape[1],
         "T": sides.query.shape[2],
@@ -99,7 +99,7 @@ def read_values(
         "VALUES": width,
         "PRECISION": tiles.precision,
     }
-    launch_cached(forward.read_kernel, (parts(count, rows), parts(size, width), heads), given, num_warps=warps)
+    launch_cached(forward.read_kernel, (parts(count, rows), parts(size, width), heads), arguments, num_warps=warps)
 
 
 def select_read_tile(heads: int, queries: int, value: Tensor, tiles: Tiles) -> ReadTile:
@@ -119,7 +119,7 @@ def write_weights(
     tiles: Tiles,
 ) -> None:
     """Write the weights of a chunk by the log-sum-exp; without it the scores."""
-    given = {
+    arguments = {
         **compared.arguments(),
         **scope,
         "total": total,
@@ -132,17 +132,17 @@ def write_weights(
         "SCORES": total is None,
     }
     down, across = parts(len(compared.chunk.rows), tiles.rows), parts(weights.shape[3], tiles.columns)
-    launch_cached(forward.weigh_kernel, (across, down, len(compared.chunk.heads)), given, num_warps=tiles.row_warps)
+    launch_cached(forward.weights_kernel, (across, down, len(compared.chunk.heads)), arguments, num_warps=tiles.row_warps)
 
 
 def compute_all_scores(sides: ScoreInputs, tiles: Tiles) -> Float[Tensor, "batch heads queries keys"]:
     """Scores Σ v tanh of all pairs, in the precision of the query."""
-    found = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
+    all_scores = sides.query.new_empty(*sides.query.shape[:3], sides.key.shape[2])
     scope = MaskArguments().arguments()
-    with use_device(found):
-        for chunk in split_chunks(sides, None, tiles, back=False):
-            write_weights(compare_chunk(sides, chunk, scope, tiles), sides, scope, None, found, tiles)
-    return found
+    with use_device(all_scores):
+        for chunk in split_chunks(sides, None, tiles, backward=False):
+            write_weights(compare_chunk(sides, chunk, scope, tiles), sides, scope, None, all_scores, tiles)
+    return all_scores
 
 
 class StepOutput(NamedTuple):
@@ -166,14 +166,14 @@ def run_step(
     """Launch a decoder step: one query with split-K."""
     (batch, groups, _, hidden), keys, size = query.shape, key.shape[2], value.shape[3]
     columns, warps = select_block(batch * groups, key, value, tiles)
-    some = count_keys_per_program(
+    keys_per_program = count_keys_per_program(
         batch * groups, keys, columns, tiles.step_threads // (32 * warps), query.device, tiles.step_parts
     )
-    splits = parts(keys, some)
+    splits = parts(keys, keys_per_program)
     context = value.new_empty(batch, groups, 1, size, dtype=dtype)
-    scores, weights, after = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
+    scores, weights, dropped_weights = (value.new_empty(batch, groups, 1, keys, dtype=torch.float32) for _ in range(3))
     tops, masses = value.new_empty(2, batch, groups, splits, dtype=torch.float32)
-    given = {
+    arguments = {
         **scoped.arguments(),
         **dropped.arguments(),
         **heads(query, key, v),
@@ -188,13 +188,13 @@ def run_step(
         "value_heads": value.shape[1],
         "context": context,
         "weights": weights,
-        "dropped": after,
+        "dropped": dropped_weights,
         "S": keys,
         "D": hidden,
         "V": size,
-        "reach": some,
+        "reach": keys_per_program,
         "splits": splits,
-        "ended": value.new_zeros(batch * groups, dtype=torch.int32),
+        "finished": value.new_zeros(batch * groups, dtype=torch.int32),
         "COLUMNS": columns,
         "UNITS": next_power(hidden),
         "VALUES": next_power(size),
@@ -203,8 +203,8 @@ def run_step(
         "ASSEMBLY": capability.allows_assembly(),
     }
     with use_device(value):
-        launch_cached(split_k.split_kernel, (splits * batch * groups, 1, 1), given, num_warps=warps)
-    return StepOutput(context, weights, after if dropped.rate else weights)
+        launch_cached(split_k.split_kernel, (splits * batch * groups, 1, 1), arguments, num_warps=warps)
+    return StepOutput(context, weights, dropped_weights if dropped.rate else weights)
 
 
 def select_block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple[int, int]:

@@ -37,58 +37,66 @@ class BackwardInputs(NamedTuple):
 def run_backward(
     sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
-    flowing: BackwardInputs,
+    incoming: BackwardInputs,
     scoped: MaskArguments,
     dropped: Dropout,
     tiles: Tiles,
-    kept: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None,
+    saved_scores: Float[Tensor, "parts batch_heads padded_queries padded_keys"] | None = None,
 ) -> Gradients:
-    """Backward of many queries, a chunk of heads or of queries at a time; scores are `kept` or recomputed."""
+    """Backward of many queries, a chunk of heads or of queries at a time; `saved_scores` or recomputed ones."""
     (batch, groups, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    held = 0 if kept is None else kept.numel() * kept.element_size()
-    each = split_chunks(sides, value, tiles, back=True, kept=held, hides=scoped.hides)
-    if held and len(each[0].rows) < queries:  # their partial sums exceeded the workspace
-        kept, held, each = None, 0, split_chunks(sides, value, tiles, back=True, hides=scoped.hides)
-    lean = kept is None and len(each) > 1 and is_lean(sides, value, flowing, dropped, tiles)
-    spread = value
+    saved_bytes = 0 if saved_scores is None else saved_scores.numel() * saved_scores.element_size()
+    chunks = split_chunks(sides, value, tiles, backward=True, saved_bytes=saved_bytes, hides=scoped.hides)
+    if saved_bytes and len(chunks[0].rows) < queries:  # their partial sums exceeded the workspace
+        saved_scores, saved_bytes, chunks = None, 0, split_chunks(sides, value, tiles, backward=True, hides=scoped.hides)
+    lean = saved_scores is None and len(chunks) > 1 and is_lean(sides, value, incoming, dropped, tiles)
+    expanded = value
     if lean:
-        each, value = split_chunks(sides, value, tiles, back=True, hides=scoped.hides, lean=True), value.contiguous()
+        chunks, value = split_chunks(sides, value, tiles, backward=True, hides=scoped.hides, lean=True), value.contiguous()
     elif groups != value.shape[1]:
-        spread = value.repeat_interleave(groups // value.shape[1], dim=1)
+        expanded = value.repeat_interleave(groups // value.shape[1], dim=1)
     scope, drop = scoped.arguments(), dropped.arguments()
-    several = len(each[0].rows) < queries
-    found = GradientSums.of(sides, several, limit_workspace(sides, value, tiles, back=True, kept=held))
+    splits_queries = len(chunks[0].rows) < queries
+    sums = GradientSums.of(
+        sides, splits_queries, limit_workspace(sides, value, tiles, backward=True, saved_bytes=saved_bytes)
+    )
     d_value = value.new_empty(batch * groups, keys, value.shape[3])
-    single = d_value.new_empty(1, *d_value.shape[1:], dtype=torch.float32) if several else None
-    flows, spread = flowing.context.flatten(0, 1), spread.flatten(0, 1)
+    dv_sum = d_value.new_empty(1, *d_value.shape[1:], dtype=torch.float32) if splits_queries else None
+    d_contexts, expanded = incoming.context.flatten(0, 1), expanded.flatten(0, 1)
     with use_device(value):
-        for chunk in each:
-            these, rows = (slice(part.start, part.stop) for part in chunk)
-            flow = flows[these, rows]
+        for chunk in chunks:
+            head_slice, rows = (slice(part.start, part.stop) for part in chunk)
+            d_context = d_contexts[head_slice, rows]
             if lean:
-                compared = compare_chunk(sides, chunk, scope, tiles, flowing.total)
-                slopes = compared.scores[0]
-                write_dvalues(d_value[these], slopes[:, : len(chunk.rows), :keys].mT, flow, chunk.rows, queries, single)
-                replace_weights(compared, sides, value, flowing, tiles)
+                compared = compare_chunk(sides, chunk, scope, tiles, incoming.total)
+                dscores = compared.scores[0]
+                write_dvalues(
+                    d_value[head_slice], dscores[:, : len(chunk.rows), :keys].mT, d_context, chunk.rows, queries, dv_sum
+                )
+                replace_weights(compared, sides, value, incoming, tiles)
             else:
-                compared = compare_chunk(sides, chunk, scope, tiles) if kept is None else ScoreParts(kept[:, these], chunk)
-                slopes = compared.scores[0] if kept is None else torch.empty_like(compared.scores[0])
-                shares = multiply_batches(flow, spread[these].mT, value.dtype)
-                write_dscores(compared, slopes, shares, sides, {**scope, **drop}, flowing, tiles)
-                write_dvalues(d_value[these], shares.mT, flow.to(value.dtype), chunk.rows, queries, single)
-                del shares
-            found.gather(sides, slopes, chunk, tiles, scoped.hides)
-            del compared, slopes  # before the next is allocated
-    return found.gradients(sides, sum_groups(torch.unflatten(d_value, 0, (batch, groups)), value))
+                compared = (
+                    compare_chunk(sides, chunk, scope, tiles)
+                    if saved_scores is None
+                    else ScoreParts(saved_scores[:, head_slice], chunk)
+                )
+                dscores = compared.scores[0] if saved_scores is None else torch.empty_like(compared.scores[0])
+                da = multiply_batches(d_context, expanded[head_slice].mT, value.dtype)
+                write_dscores(compared, dscores, da, sides, {**scope, **drop}, incoming, tiles)
+                write_dvalues(d_value[head_slice], da.mT, d_context.to(value.dtype), chunk.rows, queries, dv_sum)
+                del da
+            sums.gather(sides, dscores, chunk, tiles, scoped.hides)
+            del compared, dscores  # before the next is allocated
+    return sums.gradients(sides, sum_groups(torch.unflatten(d_value, 0, (batch, groups)), value))
 
 
-def is_lean(sides: ScoreInputs, value: Tensor, flowing: BackwardInputs, dropped: Dropout, tiles: Tiles) -> bool:
+def is_lean(sides: ScoreInputs, value: Tensor, incoming: BackwardInputs, dropped: Dropout, tiles: Tiles) -> bool:
     """True if ds may overwrite half-precision weights, a third of the memory of scores and weights.
 
     It needs bfloat16, since ds underflows in float16, no dropout, and no gradient of the weights.
     """
-    plain = flowing.weights is None and not dropped.rate
-    return plain and uses_tensor_cores(sides, tiles) and value.dtype == flowing.context.dtype == torch.bfloat16
+    plain = incoming.weights is None and not dropped.rate
+    return plain and uses_tensor_cores(sides, tiles) and value.dtype == incoming.context.dtype == torch.bfloat16
 
 
 def multiply_batches(left: Tensor, right: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -98,29 +106,31 @@ def multiply_batches(left: Tensor, right: Tensor, dtype: torch.dtype = torch.flo
     return torch.bmm(left.float(), right.float()).to(dtype)
 
 
-def write_dvalues(place: Tensor, shares: Tensor, flow: Tensor, rows: range, queries: int, single: Tensor | None) -> None:
+def write_dvalues(
+    d_value: Tensor, weights: Tensor, d_context: Tensor, rows: range, queries: int, total: Tensor | None
+) -> None:
     """Gradient of the values of a chunk, Aᵀ dO.
 
     Several chunks of the queries of one head accumulate in `single`, and the last one writes it.
     """
-    if single is None and place.is_cuda:  # half precision is accumulated in float32 all the same
-        torch.bmm(shares, flow, out=place)
-    elif single is None:
-        place.copy_(multiply_batches(shares, flow))
+    if total is None and d_value.is_cuda:  # half precision is accumulated in float32 all the same
+        torch.bmm(weights, d_context, out=d_value)
+    elif total is None:
+        d_value.copy_(multiply_batches(weights, d_context))
     else:
-        found = multiply_batches(shares, flow)
-        single.copy_(found if rows.start == 0 else single + found)
+        product = multiply_batches(weights, d_context)
+        total.copy_(product if rows.start == 0 else total + product)
         if rows.stop == queries:
-            place.copy_(single)
+            d_value.copy_(total)
 
 
 def write_dscores(
     compared: ScoreParts,
-    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
-    shares: Float[Tensor, "some_heads some_queries keys"],
+    dscores: Float[Tensor, "some_heads padded_queries padded_keys"],
+    da: Float[Tensor, "some_heads some_queries keys"],
     sides: ScoreInputs,
-    told: dict[str, Any],
-    flowing: BackwardInputs,
+    mask_arguments: dict[str, Any],
+    incoming: BackwardInputs,
     tiles: Tiles,
 ) -> None:
     """Write ds = a da - a Σ a da of a chunk, possibly over its scores, and its weights after dropout into `shares`.
@@ -128,39 +138,39 @@ def write_dscores(
     `shares` holds da before, rounded to the precision of the values as in PyTorch.
     """
     _, count, tall, wide = compared.scores.shape
-    given = {
+    arguments = {
         **compared.arguments(),
-        **told,
-        "slopes": slopes,
-        "da": shares,
-        "total": flowing.total,
-        "given": flowing.weights,
-        "GIVEN": flowing.weights is not None,
-        "dropped": shares,
+        **mask_arguments,
+        "dscores": dscores,
+        "da": da,
+        "total": incoming.total,
+        "d_weights": incoming.weights,
+        "D_WEIGHTS": incoming.weights is not None,
+        "dropped": da,
         "heads": sides.query.shape[1],
         "T": sides.query.shape[2],
         "S": sides.key.shape[2],
         "ROWS": tiles.slope_rows,
         "COLUMNS": min(tiles.slope_columns, next_power(wide)),
     }
-    launch_cached(backward.write_dscores, (tall // tiles.slope_rows, count, 1), given, num_warps=tiles.row_warps)
+    launch_cached(backward.write_dscores, (tall // tiles.slope_rows, count, 1), arguments, num_warps=tiles.row_warps)
 
 
 def replace_weights(
     compared: ScoreParts,
     sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
-    flowing: BackwardInputs,
+    incoming: BackwardInputs,
     tiles: Tiles,
 ) -> None:
     """Write ds of a chunk over its weights, after summing Σ a da over tiles of keys."""
     _, count, tall, wide = compared.scores.shape
     across, size = wide // tiles.wide, value.shape[3]
-    given = {
+    arguments = {
         **compared.arguments(),
         "weights": compared.scores,
         "value": value,
-        "flow": flowing.context,
+        "d_context": incoming.context,
         "sums": value.new_empty(count, 2, across, tall, dtype=torch.float32),
         "heads": sides.query.shape[1],
         "value_heads": value.shape[1],
@@ -177,54 +187,54 @@ def replace_weights(
         launch_cached(
             backward.replace_weights,
             (across, tall // tiles.four_rows, count),
-            {**given, "SUMS": first},
+            {**arguments, "SUMS": first},
             num_warps=tiles.row_warps,
         )
 
 
 def run_backward_from_scores(
-    sides: ScoreInputs, slopes: Float[Tensor, "batch heads queries keys"], tiles: Tiles
+    sides: ScoreInputs, dscores: Float[Tensor, "batch heads queries keys"], tiles: Tiles
 ) -> Gradients:
     """Backward from given dScores."""
-    each = split_chunks(sides, None, tiles, back=True, hides=True)
+    chunks = split_chunks(sides, None, tiles, backward=True, hides=True)
     (_, _, queries, _), keys = sides.query.shape, sides.key.shape[2]
-    found = GradientSums.of(sides, len(each[0].rows) < queries, limit_workspace(sides, None, tiles, back=True))
-    flat = slopes.flatten(0, 1)
+    sums = GradientSums.of(sides, len(chunks[0].rows) < queries, limit_workspace(sides, None, tiles, backward=True))
+    flat = dscores.flatten(0, 1)
     with use_device(flat):
-        for chunk in each:
-            these, rows = (slice(part.start, part.stop) for part in chunk)
+        for chunk in chunks:
+            head_slice, rows = (slice(part.start, part.stop) for part in chunk)
             tall, wide = round_up(len(chunk.rows), tiles.tall), round_up(keys, tiles.wide)
-            some = flat.new_zeros(len(chunk.heads), tall, wide, dtype=torch.float32)
-            some[:, : len(chunk.rows), :keys] = flat[these, rows]
-            found.gather(sides, some, chunk, tiles, hides=True)  # a sparse normaliser has mostly zero dScores
-    return found.gradients(sides, None)
+            padded = flat.new_zeros(len(chunk.heads), tall, wide, dtype=torch.float32)
+            padded[:, : len(chunk.rows), :keys] = flat[head_slice, rows]
+            sums.gather(sides, padded, chunk, tiles, hides=True)  # a sparse normaliser has mostly zero dScores
+    return sums.gradients(sides, None)
 
 
 def run_step_backward(
     sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
     context: Float[Tensor, "batch heads 1 value"],
-    given: Float[Tensor, "batch heads 1 keys"] | None,
+    d_weights: Float[Tensor, "batch heads 1 keys"] | None,
     weights: Float[Tensor, "batch heads 1 keys"],
-    after: Float[Tensor, "batch heads 1 keys"],
+    dropped: Float[Tensor, "batch heads 1 keys"],
     tiles: Tiles,
 ) -> Gradients:
     """Backward of one query, whose weights were saved: one pass over the keys gives dq, dk and dv."""
     groups = sides.query.shape[1]
-    spread = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
-    flow = multiply_batches(context.flatten(0, 1), spread.flatten(0, 1).mT).view_as(after)
-    flow = (after * flow).masked_fill(after == 0, 0.0)  # a masked value may be NaN
-    flow = flow if given is None else flow + weights * given
-    slopes = flow - weights * flow.sum(-1, keepdim=True)
-    return trace_step(sides, value, slopes, context, after, tiles)
+    expanded = value.repeat_interleave(groups // value.shape[1], dim=1) if groups != value.shape[1] else value
+    a_da = multiply_batches(context.flatten(0, 1), expanded.flatten(0, 1).mT).view_as(dropped)
+    a_da = (dropped * a_da).masked_fill(dropped == 0, 0.0)  # a masked value may be NaN
+    a_da = a_da if d_weights is None else a_da + weights * d_weights
+    dscores = a_da - weights * a_da.sum(-1, keepdim=True)
+    return trace_step(sides, value, dscores, context, dropped, tiles)
 
 
 def trace_step(
     sides: ScoreInputs,
     value: Float[Tensor, "batch value_heads keys value"],
-    slopes: Float[Tensor, "batch heads 1 keys"],
-    flow: Float[Tensor, "batch heads 1 value"],
-    after: Float[Tensor, "batch heads 1 keys"],
+    dscores: Float[Tensor, "batch heads 1 keys"],
+    d_context: Float[Tensor, "batch heads 1 value"],
+    dropped: Float[Tensor, "batch heads 1 keys"],
     tiles: Tiles,
 ) -> Gradients:
     """All gradients of one query, from dScores and the gradient of the context."""
@@ -232,19 +242,19 @@ def trace_step(
     widest, blocks = max(hidden, size), parts(keys, tiles.step_columns)
     units = min(tiles.step_units, next_power(widest))
     d_key, d_value = (each.new_empty(batch, groups, keys, each.shape[3]) for each in (sides.key, value))
-    steeps, falls = slopes.new_empty(2, batch * groups, blocks, hidden)
-    given = {
+    dq_parts, dv_parts = dscores.new_empty(2, batch * groups, blocks, hidden)
+    arguments = {
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
         "key": sides.key,
         "v": sides.v,
-        "slopes": slopes.contiguous(),
-        "after": after.contiguous(),
-        "flow": flow.contiguous(),
+        "dscores": dscores.contiguous(),
+        "dropped": dropped.contiguous(),
+        "d_context": d_context.contiguous(),
         "d_key": d_key,
         "d_value": d_value,
-        "steeps": steeps,
-        "falls": falls,
+        "dq_parts": dq_parts,
+        "dv_parts": dv_parts,
         "S": keys,
         "D": hidden,
         "V": size,
@@ -255,7 +265,7 @@ def trace_step(
     }
     with use_device(d_key):
         launch_cached(
-            split_k.trace_kernel, (blocks * batch * groups, parts(widest, units), 1), given, num_warps=tiles.step_warps
+            split_k.trace_kernel, (blocks * batch * groups, parts(widest, units), 1), arguments, num_warps=tiles.step_warps
         )
-    d_query = steeps.sum(1).view(sides.query.shape).to(sides.query.dtype)
-    return GradientSums(d_query, d_key, falls.sum(1), 0).gradients(sides, sum_groups(d_value, value))
+    d_query = dq_parts.sum(1).view(sides.query.shape).to(sides.query.dtype)
+    return GradientSums(d_query, d_key, dv_parts.sum(1), 0).gradients(sides, sum_groups(d_value, value))

@@ -47,19 +47,19 @@ def compare_chunk(
     tiles: Tiles,
     total: Float[Tensor, "batch heads queries"] | None = None,
 ) -> ScoreParts:
-    """The scores of some heads and queries, or their weights by the log-sum-exp; `scope` are the arguments of `Scoped`."""
+    """Scores of some heads and queries, or their weights by the log-sum-exp; `scope` are the fields of `MaskArguments`."""
     keys, fours = sides.key.shape[2], uses_tensor_cores(sides, tiles)
     tall, wide, count = round_up(len(chunk.rows), tiles.tall), round_up(keys, tiles.wide), len(chunk.heads)
     tile = select_tile(wide, tiles, fours)
     programs = tall // tile.rows * (wide // tile.columns)
     hidden, dtype = sides.query.shape[3], torch.float32 if total is None else sides.query.dtype
-    few = count_units_per_program(hidden, programs * count, tile, tiles, sides.query.device)
-    units = few if total is None else round_up(hidden, tile.step)
+    units_per_program = count_units_per_program(hidden, programs * count, tile, tiles, sides.query.device)
+    units = units_per_program if total is None else round_up(hidden, tile.step)
     scores = sides.query.new_empty(parts(hidden, units), count, tall, wide, dtype=dtype)
-    for some in split_range(count, count_heads_per_launch(sides, tall, wide, tiles)):
-        these = range(chunk.heads.start + some.start, chunk.heads.start + some.stop)
-        place = scores if len(some) == count else scores[:, some.start : some.stop]
-        launch_scores(sides, Chunk(these, chunk.rows), place, scope, tile, units, tiles, total)
+    for launch_heads in split_range(count, count_heads_per_launch(sides, tall, wide, tiles)):
+        batch_heads = range(chunk.heads.start + launch_heads.start, chunk.heads.start + launch_heads.stop)
+        part = scores if len(launch_heads) == count else scores[:, launch_heads.start : launch_heads.stop]
+        launch_scores(sides, Chunk(batch_heads, chunk.rows), part, scope, tile, units, tiles, total)
     return ScoreParts(scores, chunk)
 
 
@@ -81,12 +81,12 @@ def select_tile(wide: int, tiles: Tiles, fours: bool) -> ScoreTile:
     """Select the tile for the padded keys, by fours or by pairs of hidden units."""
     if not fours:
         down, across = min(tiles.down, tiles.rows), min(tiles.across, tiles.columns)
-        told = {"num_warps": tiles.warps, **limit_registers(tiles.registers)}
-        return ScoreTile(tiles.rows, tiles.columns, down, across, 2 * tiles.pairs, False, told)
+        options = {"num_warps": tiles.warps, **limit_registers(tiles.registers)}
+        return ScoreTile(tiles.rows, tiles.columns, down, across, 2 * tiles.pairs, False, options)
     columns = tiles.four_columns if wide % tiles.four_columns == 0 else tiles.four_columns // 2
-    told = {"num_warps": tiles.four_warps, "num_stages": tiles.four_stages}
+    options = {"num_warps": tiles.four_warps, "num_stages": tiles.four_stages}
     down, across = min(tiles.four_down, tiles.four_rows), min(tiles.four_across, columns)
-    return ScoreTile(tiles.four_rows, columns, down, across, 4, True, told)
+    return ScoreTile(tiles.four_rows, columns, down, across, 4, True, options)
 
 
 def launch_scores(
@@ -99,18 +99,21 @@ def launch_scores(
     tiles: Tiles,
     total: Float[Tensor, "batch all_heads queries"] | None,
 ) -> None:
-    """Launch `compare` for the heads of one launch, with a part of the hidden units per program."""
+    """Launch `compare_kernel` for the heads of one launch, with a part of the hidden units per program."""
     (_, _, queries, hidden), keys = sides.query.shape, sides.key.shape[2]
     splits, count, tall, wide = scores.shape
     sources, high = sides.sources(chunk.heads), units * splits
-    queried, keyed = RowRange(sides.query, chunk.heads, chunk.rows, tall), RowRange(sides.key, sources, range(keys), wide)
+    query_rows, key_rows = (
+        RowRange(sides.query, chunk.heads, chunk.rows, tall),
+        RowRange(sides.key, sources, range(keys), wide),
+    )
     prepared = (
-        transpose_sides(queried, keyed, high // 4)
+        transpose_sides(query_rows, key_rows, high // 4)
         if tile.fours
-        else precompute_exponentials(queried, keyed, high, tile.rows, tile.columns)
+        else precompute_exponentials(query_rows, key_rows, high, tile.rows, tile.columns)
     )
     left, right = prepared
-    given = {
+    arguments = {
         **scope,
         **heads(sides.query, sides.key, sides.v),
         "query": sides.query,
@@ -145,7 +148,9 @@ def launch_scores(
         "SINGLE": sides.query.dtype == torch.float32,
         "WEIGHTS": total is not None,
     }
-    launch_cached(forward.compare_kernel, (tall // tile.rows * (wide // tile.columns), splits, count), given, **tile.options)
+    launch_cached(
+        forward.compare_kernel, (tall // tile.rows * (wide // tile.columns), splits, count), arguments, **tile.options
+    )
 
 
 def pad_vector(v: Float[Tensor, "v_heads hidden"], high: int) -> Float[Tensor, "v_heads high"]:

@@ -31,13 +31,13 @@ def attention(
 ) -> tuple[Float[Tensor, "batch heads queries value"], Float[Tensor, "batch heads queries keys"] | None]:
     """Additive attention softmax(vᵀ tanh(q + k)) values, with the weights if requested, in the given dtypes."""
     context = str(dtype or value.dtype).removeprefix("torch.")
-    wanted = "" if weights is None else str(weights).removeprefix("torch.")
-    told = OperatorArguments(scoped, dropped, context, wanted)
+    weights_dtype = "" if weights is None else str(weights).removeprefix("torch.")
+    arguments = OperatorArguments(scoped, dropped, context, weights_dtype)
     if torch.compiler.is_compiling():
-        found = forward_operator(query, key, value, v, *told.flat())
+        outputs = forward_operator(query, key, value, v, *arguments.flat())
     else:
-        found = attend_eager(query, key, value, v, told)
-    return found[0], None if weights is None else found[2].to(weights)
+        outputs = attend_eager(query, key, value, v, arguments)
+    return outputs[0], None if weights is None else outputs[2].to(weights)
 
 
 def scores(
@@ -46,8 +46,8 @@ def scores(
     v: Float[Tensor, "v_heads hidden"],
 ) -> Float[Tensor, "batch heads queries keys"]:
     """Additive scores vᵀ tanh(q + k) of all pairs."""
-    found: Tensor = scores_operator(query, key, v)
-    return found
+    all_scores: Tensor = scores_operator(query, key, v)
+    return all_scores
 
 
 def forward(
@@ -86,28 +86,28 @@ class OperatorArguments(NamedTuple):
 
 
 def compute(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: OperatorArguments, keep: bool = False
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, arguments: OperatorArguments, save_scores: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Context, log-sum-exp, and weights if requested; for one query always its weights before and after dropout.
 
-    With `keep` the scores of many queries come last, where `Tiles.kept` allows.
+    With `save_scores` the scores of many queries come last, where `Tiles.saved_scores` allows.
     """
-    scoped, dropped, context, weights = told
+    scoped, dropped, context, weights = arguments
     batch, heads, queries, _ = query.shape
     if not (query.numel() and key.numel() and value.numel()):
-        read = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
-        shown = query.new_zeros(
+        context_output = value.new_zeros(batch, heads, queries, value.shape[3], dtype=DTYPES[context])
+        weights_output = query.new_zeros(
             *_find_weights_shape(query, key, weights)[0], dtype=_find_weights_shape(query, key, weights)[1]
         )
-        return read, query.new_zeros(0), shown, query.new_zeros(0)
+        return context_output, query.new_zeros(0), weights_output, query.new_zeros(0)
     if queries == 1:
-        found = launch.run_step(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
-        return found.context, query.new_empty(0), found.weights, found.dropped if dropped.rate else query.new_empty(0)
+        step = launch.run_step(query, key, value, v, scoped, dropped, DTYPES[context], TILES)
+        return step.context, query.new_empty(0), step.weights, step.dropped if dropped.rate else query.new_empty(0)
     sides = ScoreInputs.of(query, key, v)
-    shows = DTYPES[weights] if weights else None
-    many = launch.run_forward(sides, value, scoped, dropped, DTYPES[context], shows, TILES, keep)
-    shown = query.new_empty(0) if many.weights is None else many.weights
-    return many.context, many.total, shown, query.new_empty(0) if many.scores is None else many.scores
+    weights_dtype = DTYPES[weights] if weights else None
+    many = launch.run_forward(sides, value, scoped, dropped, DTYPES[context], weights_dtype, TILES, save_scores)
+    weights_output = query.new_empty(0) if many.weights is None else many.weights
+    return many.context, many.total, weights_output, query.new_empty(0) if many.scores is None else many.scores
 
 
 def _find_weights_shape(query: Tensor, key: Tensor, weights: str) -> tuple[tuple[int, ...], torch.dtype]:
@@ -140,8 +140,8 @@ def backward(
     d_context: Tensor,
     d_weights: Tensor | None,
     total: Tensor,
-    shown: Tensor,
-    after: Tensor,
+    saved_weights: Tensor,
+    saved: Tensor,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -161,13 +161,17 @@ def backward(
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(value), torch.zeros_like(v)
     sides = ScoreInputs.of(query, key, v)
     if query.shape[2] == 1:
-        found = launch_backward.run_step_backward(sides, value, d_context, d_weights, shown, after if rate else shown, TILES)
+        gradients = launch_backward.run_step_backward(
+            sides, value, d_context, d_weights, saved_weights, saved if rate else saved_weights, TILES
+        )
     else:
         scoped, dropped = MaskArguments(keep, bits, kinds, offsets, offset, behind, ahead), Dropout(rate, seed)
-        flowing = launch_backward.BackwardInputs(total, d_context, None if d_weights is None else d_weights.contiguous())
-        found = launch_backward.run_backward(sides, value, flowing, scoped, dropped, TILES, after if after.numel() else None)
-    assert found.value is not None, "the values took part"
-    return found.query, found.key, found.value, found.v
+        incoming = launch_backward.BackwardInputs(total, d_context, None if d_weights is None else d_weights.contiguous())
+        gradients = launch_backward.run_backward(
+            sides, value, incoming, scoped, dropped, TILES, saved if saved.numel() else None
+        )
+    assert gradients.value is not None, "the values took part"
+    return gradients.query, gradients.key, gradients.value, gradients.v
 
 
 backward_operator = torch.library.custom_op("regard::additive_attention_backward", backward, mutates_args=())
@@ -212,10 +216,10 @@ class EagerAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, query, key, value, v, told):  # type: ignore[no-untyped-def]
-        found = compute(query, key, value, v, told, keep=True)
-        _save(ctx, (query, key, value, v, *told.flat()), found)
-        return found
+    def forward(ctx, query, key, value, v, arguments):  # type: ignore[no-untyped-def]
+        outputs = compute(query, key, value, v, arguments, save_scores=True)
+        _save(ctx, (query, key, value, v, *arguments.flat()), outputs)
+        return outputs
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -224,13 +228,13 @@ class EagerAttention(torch.autograd.Function):
 
 
 def attend_eager(
-    query: Tensor, key: Tensor, value: Tensor, v: Tensor, told: OperatorArguments
+    query: Tensor, key: Tensor, value: Tensor, v: Tensor, arguments: OperatorArguments
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Eager attention, which saves tensors only where a backward may follow."""
     learns = query.requires_grad or key.requires_grad or value.requires_grad or v.requires_grad
     if learns and torch.is_grad_enabled():
-        return EagerAttention.apply(query, key, value, v, told)  # type: ignore[no-untyped-call]
-    return compute(query, key, value, v, told)
+        return EagerAttention.apply(query, key, value, v, arguments)  # type: ignore[no-untyped-call]
+    return compute(query, key, value, v, arguments)
 
 
 @torch.library.custom_op("regard::additive_scores_gpu", mutates_args=())
@@ -247,21 +251,21 @@ def _(query: Tensor, key: Tensor, v: Tensor) -> Tensor:
 
 
 @torch.library.custom_op("regard::additive_scores_gpu_backward", mutates_args=())
-def scores_backward_operator(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def scores_backward_operator(dscores: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Operator of the backward of the scores: dQ, dK and dv from dScores."""
-    if not slopes.numel():
+    if not dscores.numel():
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(v)
-    found = launch_backward.run_backward_from_scores(ScoreInputs.of(query, key, v), slopes, TILES)
-    return found.query, found.key, found.v
+    gradients = launch_backward.run_backward_from_scores(ScoreInputs.of(query, key, v), dscores, TILES)
+    return gradients.query, gradients.key, gradients.v
 
 
 @scores_backward_operator.register_fake
-def _(slopes: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _(dscores: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     query, key, v = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, v))
     return query, key, v
 
 
 scores_operator.register_autograd(
-    lambda ctx, slopes: scores_backward_operator(slopes, *ctx.saved_tensors),
+    lambda ctx, dscores: scores_backward_operator(dscores, *ctx.saved_tensors),
     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
 )

@@ -1,4 +1,4 @@
-"""Work partition of `both` over a chunk: tiles of keys, splits of the queries, and partial sums of gradients."""
+"""Work partition of `backward_qkv` over a chunk: tiles of keys, splits of the queries, and partial sums of gradients."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 def build_plan(
     sides: ScoreInputs,
-    slopes: Float[Tensor, "some_heads padded_queries padded_keys"],
+    dscores: Float[Tensor, "some_heads padded_queries padded_keys"],
     tiles: Tiles,
     hides: bool,
     room: int,
@@ -42,21 +42,21 @@ def build_plan(
 
     With `adds` the partial sums of dk are added to dk, so that none of them can be written in its place.
     """
-    (many, tall, wide), (keys, hidden) = slopes.shape, sides.key.shape[2:]
+    (many, tall, wide), (keys, hidden) = dscores.shape, sides.key.shape[2:]
     across, count = split_keys(wide, tiles, hides, sides.key.dtype)
     programs = many * count * parts(hidden, count_units_per_program(across, tiles))
     wanted = max(
-        1, min(4 * count_multiprocessors(slopes.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts)
+        1, min(4 * count_multiprocessors(dscores.device) // programs, parts(tall, tiles.both_rows), tiles.both_parts)
     )
-    left, rows = room - slopes.numel() * slopes.element_size(), min(tall, sides.query.shape[2])
+    remaining, rows = room - dscores.numel() * dscores.element_size(), min(tall, sides.query.shape[2])
     for dtype in (torch.float32, sides.key.dtype):
-        each = dtype.itemsize * many * hidden
-        beside_queries = left - (0 if count == 1 else (count - (dtype == sides.query.dtype)) * rows * each)
-        fits = beside_queries // (keys * each) + (dtype == sides.key.dtype and not adds)
-        if beside_queries >= 0 and (wanted == 1 or fits >= wanted):
+        row_bytes = dtype.itemsize * many * hidden
+        after_dq = remaining - (0 if count == 1 else (count - (dtype == sides.query.dtype)) * rows * row_bytes)
+        fits = after_dq // (keys * row_bytes) + (dtype == sides.key.dtype and not adds)
+        if after_dq >= 0 and (wanted == 1 or fits >= wanted):
             break
-    several = max(1, min(wanted, fits))
-    reach = round_up(parts(tall, several), tiles.both_rows)
+    splits = max(1, min(wanted, fits))
+    reach = round_up(parts(tall, splits), tiles.both_rows)
     return Plan(across, count, parts(tall, reach), reach, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Queries and keys transposed into words of four hidden units, as `compare` reads them for tensor cores.
+"""Queries and keys transposed into words of four hidden units, as `compare_kernel` reads them for tensor cores.
 
 It reads four units of a whole tile of queries or keys, so these are stored word by word, a word being four bfloat16: the
 words of all rows are contiguous, then the next four units. Both q and k are transposed by one launch, and padded with 0.
@@ -33,7 +33,7 @@ def transpose_sides(left: RowRange, right: RowRange, words: int) -> tuple[Transp
         for side in (left, right)
     )
     hidden = left.data.shape[3]
-    given = {
+    arguments = {
         **name_arguments("left", left, *ours),
         **name_arguments("right", right, *theirs),
         "D": hidden,
@@ -43,7 +43,7 @@ def transpose_sides(left: RowRange, right: RowRange, words: int) -> tuple[Transp
         "WORDS": WORDS,
         "WHOLE": hidden % 4 == 0 and all(side.data.data_ptr() % 8 == 0 for side in (left, right)),
     }
-    launch_cached(transpose_kernel, (ours.reach.numel() + theirs.reach.numel(), 1, 1), given, num_warps=4)
+    launch_cached(transpose_kernel, (ours.reach.numel() + theirs.reach.numel(), 1, 1), arguments, num_warps=4)
     return ours, theirs
 
 
@@ -55,7 +55,7 @@ def transpose_sides(left: RowRange, right: RowRange, words: int) -> tuple[Transp
 )  # fmt: skip
 @no_type_check
 def transpose_kernel(
-    left, right, left_found, right_found, left_reach, right_reach,
+    left, right, left_output, right_output, left_reach, right_reach,
     left_base, left_begin, left_count, left_time, left_tall, right_base, right_begin, right_count, right_time, right_tall,
     D, words, programs,
     ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
@@ -64,12 +64,12 @@ def transpose_kernel(
     number = tl.program_id(0)
     if number < programs:
         write_block(
-            left, left_found, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, words,
+            left, left_output, left_reach, number, left_base, left_begin, left_count, left_time, D, left_tall, words,
             ROWS, WORDS, WHOLE,
         )  # fmt: skip
     else:
         write_block(
-            right, right_found, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
+            right, right_output, right_reach, number - programs, right_base, right_begin, right_count, right_time, D,
             right_tall, words, ROWS, WORDS, WHOLE,
         )  # fmt: skip
 
@@ -77,7 +77,7 @@ def transpose_kernel(
 @triton.jit
 @no_type_check
 def write_block(
-    data, found, reach, number, base, begin, count, T, D, tall, words,
+    data, output, reach, number, base, begin, count, T, D, tall, words,
     ROWS: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
 ):  # fmt: skip
     """Write the words of ROWS rows, and max |x| without NaN; WHOLE rows are loaded as words too."""
@@ -85,29 +85,31 @@ def write_block(
     local = (number // blocks).to(tl.int64)
     places = number % blocks * ROWS + tl.arange(0, ROWS)
     data += ((base + local) * T + begin) * D
-    found += local * tall * words
-    far = tl.zeros((WORDS, ROWS), tl.float32)
+    output += local * tall * words
+    largest = tl.zeros((WORDS, ROWS), tl.float32)
     for first in range(0, words, WORDS):
-        each = first + tl.arange(0, WORDS)
-        present, cells = (places < count)[None, :], places.to(tl.int64)[None, :] * D + 4 * each[:, None]
+        word_indices = first + tl.arange(0, WORDS)
+        present, cells = (places < count)[None, :], places.to(tl.int64)[None, :] * D + 4 * word_indices[:, None]
         if WHOLE:
-            inside = present & (4 * each < D)[:, None]
+            inside = present & (4 * word_indices < D)[:, None]
             bits = tl.load(data.to(tl.pointer_type(tl.int64)) + cells // 4, mask=inside, other=0)
         else:
             bits = tl.zeros((WORDS, ROWS), tl.int64)
             for unit in tl.static_range(4):
-                inside = present & (4 * each + unit < D)[:, None]
-                one = tl.load(data.to(tl.pointer_type(tl.uint16)) + cells + unit, mask=inside, other=0)
-                bits = bits | (one.to(tl.int64) << (16 * unit))
+                inside = present & (4 * word_indices + unit < D)[:, None]
+                element = tl.load(data.to(tl.pointer_type(tl.uint16)) + cells + unit, mask=inside, other=0)
+                bits = bits | (element.to(tl.int64) << (16 * unit))
         a, b, c, d = unpack_word(bits)
-        far = tl.maximum(
-            tl.maximum(far, compute_absolute(a)),
+        largest = tl.maximum(
+            tl.maximum(largest, compute_absolute(a)),
             tl.maximum(compute_absolute(b), tl.maximum(compute_absolute(c), compute_absolute(d))),
         )
         tl.store(
-            found + each[:, None] * tall + places[None, :], bits, mask=(each < words)[:, None] & (places < tall)[None, :]
+            output + word_indices[:, None] * tall + places[None, :],
+            bits,
+            mask=(word_indices < words)[:, None] & (places < tall)[None, :],
         )
-    tl.store(reach + number, tl.max(tl.max(far, axis=1), axis=0))
+    tl.store(reach + number, tl.max(tl.max(largest, axis=1), axis=0))
 
 
 @triton.jit

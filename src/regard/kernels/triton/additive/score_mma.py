@@ -37,13 +37,13 @@ def score_by_four(
     """
     left += start // 4 * tall + tl.arange(0, ROWS)[None, None, :]
     right += start // 4 * wide + tl.arange(0, COLUMNS)[None, None, :]
-    found = tl.zeros((ROWS, COLUMNS), tl.float32)
+    acc = tl.zeros((ROWS, COLUMNS), tl.float32)
     for unit in range(start, end, 4):
-        below, above = sum_products(left, right, v + unit, ROWS, COLUMNS, ASSEMBLY, WORDS)
-        found += above * reciprocal(below, ASSEMBLY)
+        denominator, numerator = sum_products(left, right, v + unit, ROWS, COLUMNS, ASSEMBLY, WORDS)
+        acc += numerator * reciprocal(denominator, ASSEMBLY)
         left += tall
         right += wide
-    return found
+    return acc
 
 
 @triton.jit
@@ -55,22 +55,24 @@ def sum_products(left, right, v, ROWS: tl.constexpr, COLUMNS: tl.constexpr, ASSE
     """
     a, b, c, d = load_vector(v, WORDS)
     powers = compute_signed_exponentials(tl.load(left), ROWS)
-    steep = (compute_sign(0, 0) * a + compute_sign(0, 1) * b) + (compute_sign(1, 0) * c + compute_sign(1, 1) * d)
-    ours = tl.permute(tl.join(round_to_tf32(powers, ASSEMBLY), round_to_tf32(powers * steep, ASSEMBLY)), (0, 1, 3, 2))
-    theirs = tl.reshape(round_to_tf32(compute_signed_exponentials(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
-    found = tl.dot(tl.trans(tl.reshape(ours, (16, 2 * ROWS))), theirs, input_precision="tf32")
-    return tl.split(tl.permute(tl.reshape(found, (2, ROWS, COLUMNS)), (1, 2, 0)))
+    signed_v = (compute_sign(0, 0) * a + compute_sign(0, 1) * b) + (compute_sign(1, 0) * c + compute_sign(1, 1) * d)
+    q_factors = tl.permute(
+        tl.join(round_to_tf32(powers, ASSEMBLY), round_to_tf32(powers * signed_v, ASSEMBLY)), (0, 1, 3, 2)
+    )
+    k_factors = tl.reshape(round_to_tf32(compute_signed_exponentials(tl.load(right), COLUMNS), ASSEMBLY), (16, COLUMNS))
+    products = tl.dot(tl.trans(tl.reshape(q_factors, (16, 2 * ROWS))), k_factors, input_precision="tf32")
+    return tl.split(tl.permute(tl.reshape(products, (2, ROWS, COLUMNS)), (1, 2, 0)))
 
 
 @triton.jit
 @no_type_check
-def load_vector(place, WORDS: tl.constexpr):
+def load_vector(source, WORDS: tl.constexpr):
     """Load four numbers of v."""
     if WORDS:
-        a, b, c, d = unpack_word(tl.load(place.to(tl.pointer_type(tl.int64))))
+        a, b, c, d = unpack_word(tl.load(source.to(tl.pointer_type(tl.int64))))
     else:
-        a, b = tl.load(place).to(tl.float32), tl.load(place + 1).to(tl.float32)
-        c, d = tl.load(place + 2).to(tl.float32), tl.load(place + 3).to(tl.float32)
+        a, b = tl.load(source).to(tl.float32), tl.load(source + 1).to(tl.float32)
+        c, d = tl.load(source + 2).to(tl.float32), tl.load(source + 3).to(tl.float32)
     return a, b, c, d
 
 
@@ -89,8 +91,8 @@ def compute_signed_exponentials(bits, COUNT: tl.constexpr):
 @no_type_check
 def compute_sign(axis: tl.constexpr, bit: tl.constexpr):
     """Signs -1 or 1 by a bit of the index along an axis."""
-    found = (((tl.arange(0, 4) >> bit) & 1) * 2 - 1).to(tl.float32)
-    return found[:, None, None] if axis == 0 else found[None, :, None]
+    signs = (((tl.arange(0, 4) >> bit) & 1) * 2 - 1).to(tl.float32)
+    return signs[:, None, None] if axis == 0 else signs[None, :, None]
 
 
 @triton.jit

@@ -36,10 +36,12 @@ def exponential(x):
 def reciprocal(x, ASSEMBLY: tl.constexpr):
     """1 / x to a unit in the last place; one PTX instruction with ASSEMBLY."""
     if ASSEMBLY:
-        found = tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+        inverse = tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
     else:
-        found = 1.0 / x
-    return found
+        inverse = 1.0 / x
+    return inverse
 
 
 @triton.jit
@@ -54,10 +56,10 @@ def compute_rational_tanh(x, ASSEMBLY: tl.constexpr):
 def compute_exact_tanh(x, ASSEMBLY: tl.constexpr):
     """-tanh(x) / 2 to the last place: for small x by Lambert's continued fraction, since r is close to 1/2."""
     square = x * x
-    over = tl.fma(square, tl.fma(square, tl.fma(square, 1.0, 378.0), 17325.0), 135135.0)
-    under = tl.fma(square, tl.fma(square, tl.fma(square, 28.0, 3150.0), 62370.0), 135135.0)
+    numerator = tl.fma(square, tl.fma(square, tl.fma(square, 1.0, 378.0), 17325.0), 135135.0)
+    denominator = tl.fma(square, tl.fma(square, tl.fma(square, 28.0, 3150.0), 62370.0), 135135.0)
     small = tl.abs(x) < 1.0
-    fraction = over * reciprocal(tl.where(small, under, 1.0), ASSEMBLY)
+    fraction = numerator * reciprocal(tl.where(small, denominator, 1.0), ASSEMBLY)
     return tl.where(small, -0.5 * x * fraction, compute_rational_tanh(x, ASSEMBLY) - 0.5)
 
 
@@ -87,7 +89,7 @@ def score_by_pairs(
     threads: this fixes the rows and columns of a thread, and so its loads per product, which the compiler would choose
     otherwise.
     """
-    fall, level = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32), 0.0
+    acc, v_sum = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32), 0.0
     left += start * ROWS + build_tile_indices(ROWS, DOWN)
     right += start * COLUMNS + build_tile_indices(COLUMNS, ACROSS)
     v += start
@@ -97,12 +99,12 @@ def score_by_pairs(
             x = tl.fma(tl.load(left + one * ROWS)[:, None, :, None], tl.load(right + one * COLUMNS)[None, :, None, :], 1.0)
             y = tl.fma(tl.load(left + two * ROWS)[:, None, :, None], tl.load(right + two * COLUMNS)[None, :, None, :], 1.0)
             a, b = tl.load(v + one).to(tl.float32), tl.load(v + two).to(tl.float32)
-            fall += (a * y + b * x) * reciprocal(x * y, ASSEMBLY)
-            level += a + b
+            acc += (a * y + b * x) * reciprocal(x * y, ASSEMBLY)
+            v_sum += a + b
         left += 2 * PAIRS * ROWS
         right += 2 * PAIRS * COLUMNS
         v += 2 * PAIRS
-    return level - 2.0 * fall
+    return v_sum - 2.0 * acc
 
 
 @triton.jit
@@ -112,10 +114,10 @@ def score_exactly(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, ASSEMBLY: tl.constexpr,
 ):  # fmt: skip
     """Scores for numbers of any size, from the unmodified queries and keys, with each tanh to the last place."""
-    found = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32)
+    acc = tl.zeros((ROWS // DOWN, COLUMNS // ACROSS, DOWN, ACROSS), tl.float32)
     left, right = query + rows.to(tl.int64) * D, key + columns.to(tl.int64) * D
     for d in range(start, tl.minimum(end, D)):
         q = tl.load(left + d, mask=rows < T, other=0.0).to(tl.float32)
         k = tl.load(right + d, mask=columns < S, other=0.0).to(tl.float32)
-        found += tl.load(v + d).to(tl.float32) * compute_exact_tanh(q[:, None, :, None] + k[None, :, None, :], ASSEMBLY)
-    return -2.0 * found
+        acc += tl.load(v + d).to(tl.float32) * compute_exact_tanh(q[:, None, :, None] + k[None, :, None, :], ASSEMBLY)
+    return -2.0 * acc

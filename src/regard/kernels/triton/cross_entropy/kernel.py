@@ -23,68 +23,68 @@ BLOCK = 4096
 @triton.jit
 @no_type_check
 def cross_entropy_kernel(
-    logits, bias, wanted, kept, found, rows, smoothing, confidence,
-    V: tl.constexpr, BLOCK: tl.constexpr, KEPT: tl.constexpr, LEARNS: tl.constexpr, SURE: tl.constexpr,
+    logits, bias, targets, keep, losses, rows, smoothing, confidence,
+    V: tl.constexpr, BLOCK: tl.constexpr, KEEP: tl.constexpr, GRADIENT: tl.constexpr, PENALISED: tl.constexpr,
 ):  # fmt: skip
-    """Kernel of one row: its loss, and with LEARNS the gradient in place of its logits."""
+    """Kernel of one row: its loss, and with GRADIENT the gradient in place of its logits."""
     row = tl.program_id(0).to(tl.int64)
     logits += row * V
-    word = tl.load(wanted + row)
+    target = tl.load(targets + row)
     counts = True
-    if KEPT:
-        counts = tl.load(kept + row) != 0
-    top, mass, plain, leaning = float("-inf"), 0.0, 0.0, 0.0
+    if KEEP:
+        counts = tl.load(keep + row) != 0
+    row_max, total_exp, sum_x, sum_px = float("-inf"), 0.0, 0.0, 0.0
     for start in range(0, V, BLOCK):
         place = start + tl.arange(0, BLOCK)
         inside = place < V
         x = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + place, mask=inside, other=0.0)
-        plain += tl.sum(x, axis=0)
-        higher = tl.maximum(top, tl.max(tl.where(inside, x, float("-inf")), axis=0))
-        shrink, e = tl.exp(top - higher), tl.where(inside, tl.exp(x - higher), 0.0)
-        mass = mass * shrink + tl.sum(e, axis=0)
-        if SURE:
-            leaning = leaning * shrink + tl.sum(e * x, axis=0)
-        top = higher
-    lse = top + tl.log(mass)
-    nll = lse - (tl.load(logits + word).to(tl.float32) + tl.load(bias + word))
-    undecided = lse - leaning / mass
-    total = (1.0 - smoothing) * nll + smoothing * (lse - plain / V)
-    if SURE:
-        total -= confidence * undecided
-    tl.store(found + row, tl.where(counts, total, 0.0))
-    tl.store(found + rows + row, tl.where(counts, nll, 0.0))
-    tl.store(found + 2 * rows + row, tl.where(counts, undecided, 0.0))
-    if LEARNS:
+        sum_x += tl.sum(x, axis=0)
+        new_max = tl.maximum(row_max, tl.max(tl.where(inside, x, float("-inf")), axis=0))
+        rescale, e = tl.exp(row_max - new_max), tl.where(inside, tl.exp(x - new_max), 0.0)
+        total_exp = total_exp * rescale + tl.sum(e, axis=0)
+        if PENALISED:
+            sum_px = sum_px * rescale + tl.sum(e * x, axis=0)
+        row_max = new_max
+    lse = row_max + tl.log(total_exp)
+    nll = lse - (tl.load(logits + target).to(tl.float32) + tl.load(bias + target))
+    entropy = lse - sum_px / total_exp
+    total = (1.0 - smoothing) * nll + smoothing * (lse - sum_x / V)
+    if PENALISED:
+        total -= confidence * entropy
+    tl.store(losses + row, tl.where(counts, total, 0.0))
+    tl.store(losses + rows + row, tl.where(counts, nll, 0.0))
+    tl.store(losses + 2 * rows + row, tl.where(counts, entropy, 0.0))
+    if GRADIENT:
         tl.debug_barrier()  # all threads read the target's logit before it is overwritten
         for start in range(0, V, BLOCK):
             place = start + tl.arange(0, BLOCK)
             inside = place < V
             x = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32)
             x += tl.load(bias + place, mask=inside, other=0.0)
-            slope = tl.exp(x - lse)
-            if SURE:
-                slope = slope * (1.0 + confidence * (x - lse + undecided))
-            slope = slope - smoothing / V - tl.where(place == word, 1.0 - smoothing, 0.0)
-            tl.store(logits + place, tl.where(counts, slope, 0.0).to(logits.dtype.element_ty), mask=inside)
+            gradient = tl.exp(x - lse)
+            if PENALISED:
+                gradient = gradient * (1.0 + confidence * (x - lse + entropy))
+            gradient = gradient - smoothing / V - tl.where(place == target, 1.0 - smoothing, 0.0)
+            tl.store(logits + place, tl.where(counts, gradient, 0.0).to(logits.dtype.element_ty), mask=inside)
 
 
 def compute_cross_entropy(
     logits: Float[Tensor, "rows vocabulary"],
     bias: Float[Tensor, " vocabulary"],
-    wanted: Int[Tensor, " rows"],
-    kept: Bool[Tensor, " rows"] | None,
+    targets: Int[Tensor, " rows"],
+    keep: Bool[Tensor, " rows"] | None,
     smoothing: float,
     confidence: float,
     learns: bool,
 ) -> Float[Tensor, "3 rows"]:
-    """Total, nll and entropy of each row, 0 outside `kept`; with `learns` dLogits of the total overwrite the logits."""
+    """Total, nll and entropy of each row, 0 outside `keep`; with `learns` dLogits of the total overwrite the logits."""
     rows, vocabulary = logits.shape
-    found = logits.new_empty(3, rows, dtype=torch.float32)
-    settings = {"KEPT": kept is not None, "LEARNS": learns, "SURE": confidence > 0, "num_warps": 8}
+    losses = logits.new_empty(3, rows, dtype=torch.float32)
+    settings = {"KEEP": keep is not None, "GRADIENT": learns, "PENALISED": confidence > 0, "num_warps": 8}
     block = min(BLOCK, triton.next_power_of_2(vocabulary))
-    given = logits, bias, wanted.contiguous(), kept, found, rows, smoothing, confidence
+    arguments = logits, bias, targets.contiguous(), keep, losses, rows, smoothing, confidence
     with torch.cuda.device(logits.device) if logits.is_cuda else nullcontext():  # the device of Triton's launch
-        cross_entropy_kernel[(rows,)](*given, V=vocabulary, BLOCK=block, **settings)
+        cross_entropy_kernel[(rows,)](*arguments, V=vocabulary, BLOCK=block, **settings)
     if not confidence:
-        found[2] = 0.0
-    return found
+        losses[2] = 0.0
+    return losses

@@ -20,17 +20,17 @@ class StepOutput(NamedTuple):
     weights: Tensor | None
 
 
-def run_step(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, weighed: bool) -> StepOutput:
+def run_step(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, wants_weights: bool) -> StepOutput:
     """Launch two kernels: partial attention over each split of the keys, and their combination."""
     from regard.kernels.triton.additive.arguments import use_device
     from regard.kernels.triton.additive.split_k import join_kernel
 
     (batch, heads, queries, _), length, size, count = query.shape, keys.shape[2], values.shape[3], count_splits(keys, plan)
-    each = batch, heads, queries
-    context = query.new_empty(*each, size, dtype=values.dtype)
-    parts = query.new_empty(*each, count, size, dtype=torch.float32)
-    tops, masses = query.new_empty(2, *each, count, dtype=torch.float32)
-    scores = query.new_full((*each, length), -torch.inf, dtype=torch.float32) if weighed else None
+    shape = batch, heads, queries
+    context = query.new_empty(*shape, size, dtype=values.dtype)
+    parts = query.new_empty(*shape, count, size, dtype=torch.float32)
+    tops, masses = query.new_empty(2, *shape, count, dtype=torch.float32)
+    scores = query.new_full((*shape, length), -torch.inf, dtype=torch.float32) if wants_weights else None
     weights = None if scores is None else torch.empty_like(scores)
     _launch_split(query, keys, values, plan, (scores, parts, tops, masses))
     with use_device(query):
@@ -41,7 +41,7 @@ def run_step(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, weighed: b
     return StepOutput(context, weights)
 
 
-def _launch_split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, written: tuple[Tensor | None, ...]) -> None:
+def _launch_split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, outputs: tuple[Tensor | None, ...]) -> None:
     """Launch the partial attention with the largest tile of keys that fits on the GPU."""
     from regard.kernels.triton.decode.split_k import split_kernel
 
@@ -53,7 +53,7 @@ def _launch_split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, writt
         pack_rows(query),
         pack_rows(keys),
         pack_rows(values),
-        *written,
+        *outputs,
         bias,
         *scope,
         plan.offset,
@@ -72,7 +72,7 @@ def _launch_split(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, writt
         split_kernel[(count, batch * key_heads)](*sides, *numbers, **shape)
 
     sets = [[tall, first, warps, stages]]
-    sets += [[tall, first >> halved, warps, 1] for halved in range(first.bit_length() - 4)]  # 16 is the smallest tl.dot
+    sets += [[tall, first >> halvings, warps, 1] for halvings in range(first.bit_length() - 4)]  # 16 is the smallest tl.dot
     sizes = round_up(dims), round_up(size), query.element_size()
     launch_largest(
         start,

@@ -1,4 +1,4 @@
-"""Partial attention of few queries over a split of the keys; additive attention's `join` combines the splits."""
+"""Partial attention of few queries over a split of the keys; additive attention's `join_kernel` combines the splits."""
 
 from typing import no_type_check
 
@@ -19,7 +19,7 @@ from regard.kernels.triton.flash.tile import (
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "splits"])
 @no_type_check
 def split_kernel(
-    query, found, values, kept_scores, parts, tops, masses,
+    query, key, value, raw_scores, parts, tops, masses,
     bias, keep, mask, offsets,
     offset, window, scale, heads, group, queries, keys, size, value_size, splits,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
@@ -33,39 +33,39 @@ def split_kernel(
     number = tl.program_id(1)
     key_heads = heads // group
     b, key_head = number // key_heads, number % key_heads
-    place = tl.arange(0, M)
-    inside = place < group * queries
-    h = (key_head * group + place // queries)[:, None]
-    q = tl.where(inside, place % queries, queries)  # rows beyond the last query are fully masked
+    slot = tl.arange(0, M)
+    inside = slot < group * queries
+    h = (key_head * group + slot // queries)[:, None]
+    m = tl.where(inside, slot % queries, queries)  # rows beyond the last query are fully masked
     first = find_first_position(offset, offsets, b)
-    asked = load_rows(query, b, h, q, inside, size, D)
+    q = load_rows(query, b, h, m, inside, size, D)
 
     low, high = find_key_bounds(0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
-    reach = tl.cdiv(tl.cdiv(tl.maximum(high - low, 0), splits), N) * N
-    begin = low + tl.program_id(0) * reach
-    row = (b * heads * queries + h * queries + q[:, None]).to(tl.int64)
-    highest = tl.full([M], float("-inf"), tl.float32)
+    split_keys = tl.cdiv(tl.cdiv(tl.maximum(high - low, 0), splits), N) * N
+    begin = low + tl.program_id(0) * split_keys
+    row = (b * heads * queries + h * queries + m[:, None]).to(tl.int64)
+    row_max = tl.full([M], float("-inf"), tl.float32)
     total = tl.zeros([M], tl.float32)
-    read = tl.zeros([M, V], tl.float32)
-    for k0 in range(begin, tl.minimum(begin + reach, high), N):
-        k = k0 + tl.arange(0, N)
-        there = load_padding(keep, b, k, keys)
-        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-        key = load_rows(found, b, key_head, k, there, size, D)
-        value = load_rows(values, b, key_head, k, there, value_size, V)
-        scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
-        if kept_scores is not None:
-            tl.store(kept_scores + row * keys + k[None, :], LN2 * scores, mask=inside[:, None] & (k < keys)[None, :])
-        above = tl.maximum(highest, tl.max(scores, 1))
-        base = tl.where(above == float("-inf"), 0.0, above)
-        falls = tl.exp2(highest - base)
+    acc = tl.zeros([M, V], tl.float32)
+    for k0 in range(begin, tl.minimum(begin + split_keys, high), N):
+        n = k0 + tl.arange(0, N)
+        valid = load_padding(keep, b, n, keys)
+        allowed = compute_tile_mask(b, h, m, n, first, valid, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        k = load_rows(key, b, key_head, n, valid, size, D)
+        v = load_rows(value, b, key_head, n, valid, value_size, V)
+        scores = compute_tile_scores(q, k, bias, b, h, m, n, allowed, None, queries, scale, 1.0, 0, PRECISION)
+        if raw_scores is not None:
+            tl.store(raw_scores + row * keys + n[None, :], LN2 * scores, mask=inside[:, None] & (n < keys)[None, :])
+        new_max = tl.maximum(row_max, tl.max(scores, 1))
+        base = tl.where(new_max == float("-inf"), 0.0, new_max)
+        rescale = tl.exp2(row_max - base)
         p = tl.exp2(scores - base[:, None])
-        total = falls * total + tl.sum(p, 1)
-        read = read * falls[:, None] + tl.dot(p.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-        highest = above
+        total = rescale * total + tl.sum(p, 1)
+        acc = acc * rescale[:, None] + tl.dot(p.to(v.dtype), v, input_precision=PRECISION).to(tl.float32)
+        row_max = new_max
 
     part = row * splits + tl.program_id(0)
     column = tl.arange(0, V)[None, :]
-    tl.store(parts + part * value_size + column, read, mask=inside[:, None] & (column < value_size))
-    tl.store(tops + part, LN2 * highest[:, None], mask=inside[:, None])
+    tl.store(parts + part * value_size + column, acc, mask=inside[:, None] & (column < value_size))
+    tl.store(tops + part, LN2 * row_max[:, None], mask=inside[:, None])
     tl.store(masses + part, total[:, None], mask=inside[:, None])

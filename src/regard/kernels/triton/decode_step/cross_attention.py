@@ -18,7 +18,7 @@ from regard.kernels.triton.decode_step.tile import Tile, build_launch_options, u
 @triton.jit
 @no_type_check
 def attend_kernel(
-    asked, keys, values, keep, found, length, scale, key_s, key_h, key_p, value_s, value_h, value_p,
+    query, keys, values, keep, output, length, scale, key_s, key_h, key_p, value_s, value_h, value_p,
     WIDTH: tl.constexpr, HEADS: tl.constexpr, DIM: tl.constexpr, VALUE: tl.constexpr,
     D: tl.constexpr, V: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
@@ -27,30 +27,30 @@ def attend_kernel(
         gdc_launch_dependents()
         gdc_wait()
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    s, d, v = row // WIDTH, tl.arange(0, D), tl.arange(0, V)
-    query = tl.load(asked + (row * HEADS + head) * DIM + d, mask=d < DIM, other=0.0).to(tl.float32) * scale
+    s, d, dims = row // WIDTH, tl.arange(0, D), tl.arange(0, V)
+    q = tl.load(query + (row * HEADS + head) * DIM + d, mask=d < DIM, other=0.0).to(tl.float32) * scale
     keys += s * key_s + head * key_h
     values += s * value_s + head * value_h
-    highest, total, read = tl.full([], float("-inf"), tl.float32), 0.0, tl.zeros([V], tl.float32)
+    row_max, total, acc = tl.full([], float("-inf"), tl.float32), 0.0, tl.zeros([V], tl.float32)
     for first in range(0, length, N):
         p = first + tl.arange(0, N)
-        seen = tl.load(keep + s * length + p, mask=p < length, other=0) != 0
-        here = p[:, None]
-        key = tl.load(keys + here * key_p + d[None, :], mask=seen[:, None] & (d < DIM)[None, :], other=0.0).to(tl.float32)
-        value = tl.load(values + here * value_p + v[None, :], mask=seen[:, None] & (v < VALUE)[None, :], other=0.0)
-        scores = tl.where(seen, tl.sum(query[None, :] * key, 1), float("-inf"))
-        above = tl.maximum(highest, tl.max(scores, 0))
-        base = tl.where(above == float("-inf"), 0.0, above)
-        falls, weights = tl.exp(highest - base), tl.exp(scores - base)
-        total = falls * total + tl.sum(weights, 0)
-        read = falls * read + tl.sum(weights[:, None] * value.to(tl.float32), 0)
-        highest = above
-    read = read / tl.where(total == 0.0, 1.0, total)
-    tl.store(found + (row * HEADS + head) * VALUE + v, read.to(found.dtype.element_ty), mask=v < VALUE)
+        keep_mask = tl.load(keep + s * length + p, mask=p < length, other=0) != 0
+        rows = p[:, None]
+        k = tl.load(keys + rows * key_p + d[None, :], mask=keep_mask[:, None] & (d < DIM)[None, :], other=0.0).to(tl.float32)
+        v = tl.load(values + rows * value_p + dims[None, :], mask=keep_mask[:, None] & (dims < VALUE)[None, :], other=0.0)
+        scores = tl.where(keep_mask, tl.sum(q[None, :] * k, 1), float("-inf"))
+        new_max = tl.maximum(row_max, tl.max(scores, 0))
+        base = tl.where(new_max == float("-inf"), 0.0, new_max)
+        rescale, weights = tl.exp(row_max - base), tl.exp(scores - base)
+        total = rescale * total + tl.sum(weights, 0)
+        acc = rescale * acc + tl.sum(weights[:, None] * v.to(tl.float32), 0)
+        row_max = new_max
+    acc = acc / tl.where(total == 0.0, 1.0, total)
+    tl.store(output + (row * HEADS + head) * VALUE + dims, acc.to(output.dtype.element_ty), mask=dims < VALUE)
 
 
 def cross_attend(
-    asked: Float[Tensor, "rows size"],
+    query: Float[Tensor, "rows size"],
     keys: Float[Tensor, "sentences heads keys dim"],
     values: Float[Tensor, "sentences heads keys value"],
     keep: Bool[Tensor, "sentences keys"],
@@ -59,14 +59,14 @@ def cross_attend(
     early: bool = False,
 ) -> Float[Tensor, "rows found"]:
     """Context of each row, with its heads concatenated; the elements of a key, and of a value, are contiguous."""
-    (sentences, heads, length, dim), value, rows = keys.shape, values.shape[3], len(asked)
-    found = asked.new_empty(rows, heads * value)
+    (sentences, heads, length, dim), value, rows = keys.shape, values.shape[3], len(query)
+    output = query.new_empty(rows, heads * value)
     sizes = {"DIM": dim, "VALUE": value, "D": triton.next_power_of_2(dim), "V": triton.next_power_of_2(value)}
-    with use_device(asked):
+    with use_device(query):
         compile.launch(
             attend_kernel, (rows, heads),
-            asked, keys, values, keep, found, length, scale, *keys.stride()[:3], *values.stride()[:3],
+            query, keys, values, keep, output, length, scale, *keys.stride()[:3], *values.stride()[:3],
             WIDTH=rows // sentences, HEADS=heads, **sizes,
             N=tile.keys, num_warps=tile.warps, **build_launch_options(early),
         )  # fmt: skip
-    return found
+    return output

@@ -19,13 +19,13 @@ ROWS = 128
 
 @triton.jit
 @no_type_check
-def embed_kernel(tokens, table, places, place, found, scale, SIZE: tl.constexpr, D: tl.constexpr):
+def embed_kernel(tokens, table, positions, position, output, scale, SIZE: tl.constexpr, D: tl.constexpr):
     """Kernel of one row of the embedding."""
     row, d = tl.program_id(0).to(tl.int64), tl.arange(0, D)
     inside = d < SIZE
     vector = tl.load(table + tl.load(tokens + row) * SIZE + d, mask=inside, other=0.0).to(tl.float32) * scale
-    vector += tl.load(places + tl.load(place) * SIZE + d, mask=inside, other=0.0).to(tl.float32)
-    tl.store(found + row * SIZE + d, vector.to(found.dtype.element_ty), mask=inside)
+    vector += tl.load(positions + tl.load(position) * SIZE + d, mask=inside, other=0.0).to(tl.float32)
+    tl.store(output + row * SIZE + d, vector.to(output.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -49,17 +49,17 @@ def embed_tokens(
     tokens: Int[Tensor, " rows"],
     table: Float[Tensor, "vocabulary size"],
     scale: float,
-    places: Float[Tensor, "room size"],
-    place: Int[Tensor, " 1"],
+    positions: Float[Tensor, "room size"],
+    position: Int[Tensor, " 1"],
 ) -> Float[Tensor, "rows size"]:
     """Embed tokens at a position."""
-    size, found = table.shape[1], table.new_empty(len(tokens), table.shape[1])
+    size, output = table.shape[1], table.new_empty(len(tokens), table.shape[1])
     with use_device(table):
         compile.launch(
-            embed_kernel, (len(tokens),), tokens, table, places, place, found, scale,
+            embed_kernel, (len(tokens),), tokens, table, positions, position, output, scale,
             SIZE=size, D=triton.next_power_of_2(size), num_warps=4,
         )  # fmt: skip
-    return found
+    return output
 
 
 def update_scores(

@@ -51,8 +51,8 @@ def compute_partial_products(data, w, gain, shift, k, size, eps):
     inside = tl.broadcast_to((k < size)[None, :], w.shape)
     x = tl.load(tl.broadcast_to(data + k[None, :], w.shape), mask=inside, other=0.0).to(tl.float32)
     if gain is not None:
-        away = tl.where(inside, x - (tl.sum(x, 1) / size)[:, None], 0.0)
-        x = away / tl.sqrt(tl.sum(away * away, 1) / size + eps)[:, None]
+        centred = tl.where(inside, x - (tl.sum(x, 1) / size)[:, None], 0.0)
+        x = centred / tl.sqrt(tl.sum(centred * centred, 1) / size + eps)[:, None]
         x = (x * gain + shift).to(w.dtype).to(tl.float32)
     return tl.sum(w.to(tl.float32) * x, 1)
 
@@ -60,7 +60,7 @@ def compute_partial_products(data, w, gain, shift, k, size, eps):
 @triton.jit
 @no_type_check
 def matmul_kernel(
-    data, matrix, bias, gain, shift, around, found, size, columns, eps,
+    data, matrix, bias, gain, shift, residual, output, size, columns, eps,
     RELU: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WHOLE: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Kernel of some columns of one row, K elements per iteration, or all; weights are loaded before the row is ready."""
@@ -70,25 +70,25 @@ def matmul_kernel(
     if gain is not None:
         gain = tl.load(gain + k[None, :], mask=(k < size)[None, :], other=0.0).to(tl.float32)
         shift = tl.load(shift + k[None, :], mask=(k < size)[None, :], other=0.0).to(tl.float32)
-    behind = tl.zeros([N], tl.float32)
+    bias_values = tl.zeros([N], tl.float32)
     if bias is not None:
-        behind = tl.load(bias + n, mask=column, other=0.0).to(tl.float32)
+        bias_values = tl.load(bias + n, mask=column, other=0.0).to(tl.float32)
     if EARLY:
         gdc_launch_dependents()
         gdc_wait()
-    beside = tl.zeros([N], tl.float32)
-    if around is not None:
-        beside = tl.load(around + row * columns + n, mask=column, other=0.0).to(tl.float32)
+    residual_values = tl.zeros([N], tl.float32)
+    if residual is not None:
+        residual_values = tl.load(residual + row * columns + n, mask=column, other=0.0).to(tl.float32)
     total = compute_partial_products(data + row * size, w, gain, shift, k, size, eps)
     if not WHOLE:
         for first in range(K, size, K):
             p = first + k
             w = tl.load(matrix + n[:, None] * size + p[None, :], mask=column[:, None] & (p < size)[None, :], other=0.0)
             total += compute_partial_products(data + row * size, w, None, None, p, size, eps)
-    total += behind
+    total += bias_values
     if RELU:
         total = tl.maximum(total, 0.0)
-    tl.store(found + row * columns + n, (total + beside).to(found.dtype.element_ty), mask=column)
+    tl.store(output + row * columns + n, (total + residual_values).to(output.dtype.element_ty), mask=column)
 
 
 def fused_matmul(
@@ -96,9 +96,9 @@ def fused_matmul(
     weights: tuple[Float[Tensor, "columns size"], Float[Tensor, " columns"] | None],
     *,
     norm: LayerNormArguments | None = None,
-    around: Float[Tensor, "rows columns"] | None = None,
+    residual: Float[Tensor, "rows columns"] | None = None,
     relu: bool = False,
-    way: MatmulTile = DEFAULT_TILE,
+    tile: MatmulTile = DEFAULT_TILE,
     early: bool = False,
 ) -> Float[Tensor, "rows columns"]:
     """Launch the fused product for at most MOST rows, of at most WIDEST elements with a norm; `early`: `tile.overlaps`."""
@@ -107,13 +107,13 @@ def fused_matmul(
     if rows > MAX_ROWS or (norm is not None and size > MAX_WIDTH):
         most = f"{MAX_ROWS} rows or fewer, and {MAX_WIDTH} numbers where they are normed"
         raise ValueError(f"product needs {most}, got {rows} of {size}")
-    found = data.new_empty(rows, columns)
-    block = triton.next_power_of_2(size) if norm is not None else min(triton.next_power_of_2(size), way.block)
+    output = data.new_empty(rows, columns)
+    block = triton.next_power_of_2(size) if norm is not None else min(triton.next_power_of_2(size), tile.block)
     gain, shift, eps = norm or (None, None, 0.0)
     with use_device(data):
         compile.launch(
-            matmul_kernel, (rows, triton.cdiv(columns, way.columns)),
-            data, matrix, bias, gain, shift, around, found, size, columns, eps,
-            RELU=relu, N=way.columns, K=block, WHOLE=block >= size, num_warps=way.warps, **build_launch_options(early),
+            matmul_kernel, (rows, triton.cdiv(columns, tile.columns)),
+            data, matrix, bias, gain, shift, residual, output, size, columns, eps,
+            RELU=relu, N=tile.columns, K=block, WHOLE=block >= size, num_warps=tile.warps, **build_launch_options(early),
         )  # fmt: skip
-    return found
+    return output

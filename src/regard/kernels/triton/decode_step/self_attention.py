@@ -23,7 +23,7 @@ COLUMNS = 128
 @triton.jit
 @no_type_check
 def attend_kernel(
-    sides, cache, past, place, found, room, scale,
+    qkv, cache, past, position, output, length, scale,
     WIDTH: tl.constexpr, SIZE: tl.constexpr, DIM: tl.constexpr, D: tl.constexpr, N: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """Kernel of one head of one row: first its new key, then those before it, N at a time."""
@@ -31,81 +31,81 @@ def attend_kernel(
         gdc_launch_dependents()
         gdc_wait()
     row, head = tl.program_id(0), tl.program_id(1)
-    now, d = tl.load(place).to(tl.int32), tl.arange(0, D)
+    t, d = tl.load(position).to(tl.int32), tl.arange(0, D)
     inside = d < DIM
-    side = sides + row.to(tl.int64) * 3 * SIZE + head * DIM + d
+    side = qkv + row.to(tl.int64) * 3 * SIZE + head * DIM + d
     query = tl.load(side, mask=inside, other=0.0).to(tl.float32) * scale
     key, value = tl.load(side + SIZE, mask=inside, other=0.0), tl.load(side + 2 * SIZE, mask=inside, other=0.0)
-    line = cache + (row // WIDTH).to(tl.int64) * room * WIDTH * 2 * SIZE + head * DIM
-    here = line + (now * WIDTH + row % WIDTH).to(tl.int64) * 2 * SIZE + d
-    tl.store(here, key, mask=inside)
-    tl.store(here + SIZE, value, mask=inside)
+    line = cache + (row // WIDTH).to(tl.int64) * length * WIDTH * 2 * SIZE + head * DIM
+    cell = line + (t * WIDTH + row % WIDTH).to(tl.int64) * 2 * SIZE + d
+    tl.store(cell, key, mask=inside)
+    tl.store(cell + SIZE, value, mask=inside)
 
-    highest, total, read = tl.sum(query * key.to(tl.float32), 0), 1.0, value.to(tl.float32)
-    for first in range(0, now, N):
+    row_max, total, acc = tl.sum(query * key.to(tl.float32), 0), 1.0, value.to(tl.float32)
+    for first in range(0, t, N):
         p = first + tl.arange(0, N)
-        before = p < now
+        before = p < t
         writer = tl.zeros([N], tl.int32)
         if WIDTH > 1:
-            writer = tl.load(past + row.to(tl.int64) * room + p, mask=before, other=0)
+            writer = tl.load(past + row.to(tl.int64) * length + p, mask=before, other=0)
         at = line + ((p * WIDTH + writer).to(tl.int64) * 2 * SIZE)[:, None] + d[None, :]
-        seen = before[:, None] & inside[None, :]
-        keys = tl.load(at, mask=seen, other=0.0).to(tl.float32)
-        values = tl.load(at + SIZE, mask=seen, other=0.0).to(tl.float32)
+        mask = before[:, None] & inside[None, :]
+        keys = tl.load(at, mask=mask, other=0.0).to(tl.float32)
+        values = tl.load(at + SIZE, mask=mask, other=0.0).to(tl.float32)
         scores = tl.where(before, tl.sum(query[None, :] * keys, 1), float("-inf"))
-        above = tl.maximum(highest, tl.max(scores, 0))
-        falls, weights = tl.exp(highest - above), tl.exp(scores - above)
-        total = falls * total + tl.sum(weights, 0)
-        read = falls * read + tl.sum(weights[:, None] * values, 0)
-        highest = above
-    tl.store(found + row.to(tl.int64) * SIZE + head * DIM + d, (read / total).to(found.dtype.element_ty), mask=inside)
+        new_max = tl.maximum(row_max, tl.max(scores, 0))
+        rescale, weights = tl.exp(row_max - new_max), tl.exp(scores - new_max)
+        total = rescale * total + tl.sum(weights, 0)
+        acc = rescale * acc + tl.sum(weights[:, None] * values, 0)
+        row_max = new_max
+    tl.store(output + row.to(tl.int64) * SIZE + head * DIM + d, (acc / total).to(output.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 @no_type_check
-def follow_kernel(past, parents, place, room, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
+def follow_kernel(past, parents, position, length, WIDTH: tl.constexpr, W: tl.constexpr, N: tl.constexpr):
     """Kernel of one sentence: each row takes its parent's back-pointers, and itself at the current position."""
-    s, now, w = tl.program_id(0).to(tl.int64), tl.load(place), tl.arange(0, W)
+    s, t, w = tl.program_id(0).to(tl.int64), tl.load(position), tl.arange(0, W)
     row = (w < WIDTH)[:, None]
     parent = tl.load(parents + s * WIDTH + w, mask=w < WIDTH, other=0)
-    table = past + s * WIDTH * room
-    for first in range(0, now + 1, N):
+    table = past + s * WIDTH * length
+    for first in range(0, t + 1, N):
         p = (first + tl.arange(0, N))[None, :]
-        kept = tl.load(table + parent[:, None] * room + p, mask=row & (p < now), other=0)
+        parent_rows = tl.load(table + parent[:, None] * length + p, mask=row & (p < t), other=0)
         tl.debug_barrier()  # all threads read before any writes
-        tl.store(table + w[:, None] * room + p, tl.where(p == now, w[:, None], kept), mask=row & (p <= now))
+        tl.store(table + w[:, None] * length + p, tl.where(p == t, w[:, None], parent_rows), mask=row & (p <= t))
 
 
 def self_attend(
-    sides: Float[Tensor, "rows sides"],
+    qkv: Float[Tensor, "rows sides"],
     cache: Float[Tensor, "sentences room width both"],
     past: Int[Tensor, "sentences width room"],
-    place: Int[Tensor, " 1"],
+    position: Int[Tensor, " 1"],
     heads: int,
     scale: float,
     tile: Tile,
     early: bool = False,
 ) -> Float[Tensor, "rows size"]:
     """Context of each row, from its packed query, key and value."""
-    _, room, width, both = cache.shape
-    rows, size = len(sides), both // 2
-    found = sides.new_empty(rows, size)
+    _, length, width, both = cache.shape
+    rows, size = len(qkv), both // 2
+    output = qkv.new_empty(rows, size)
     numbers = {"WIDTH": width, "SIZE": size, "DIM": size // heads, "D": triton.next_power_of_2(size // heads)}
-    with use_device(sides):
+    with use_device(qkv):
         compile.launch(
-            attend_kernel, (rows, heads), sides, cache, past, place, found, room, scale, **numbers,
+            attend_kernel, (rows, heads), qkv, cache, past, position, output, length, scale, **numbers,
             N=tile.keys, num_warps=tile.warps, **build_launch_options(early),
         )  # fmt: skip
-    return found
+    return output
 
 
 def follow_parents(
-    past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], place: Int[Tensor, " 1"]
+    past: Int[Tensor, "sentences width room"], parents: Int[Tensor, "sentences width"], position: Int[Tensor, " 1"]
 ) -> None:
     """Update the back-pointers in place by each row's parent hypothesis."""
-    sentences, width, room = past.shape
+    sentences, width, length = past.shape
     with use_device(past):
         compile.launch(
-            follow_kernel, (sentences,), past, parents, place, room,
-            WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, room), num_warps=1,
+            follow_kernel, (sentences,), past, parents, position, length,
+            WIDTH=width, W=triton.next_power_of_2(width), N=min(COLUMNS, length), num_warps=1,
         )  # fmt: skip

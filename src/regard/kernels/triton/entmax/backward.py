@@ -15,7 +15,7 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.entmax.probabilities import compute_entmax_weights, compute_masked_scores, load_rise
+from regard.kernels.triton.entmax.probabilities import compute_entmax_weights, compute_masked_scores, load_alpha_minus_one
 from regard.kernels.triton.flash.tile import (
     LN2,
     LOG2E,
@@ -31,120 +31,120 @@ from regard.kernels.triton.flash.tile import (
 
 @triton.jit
 @no_type_check
-def load_dweights(gradient, value, seed, number, q, k, queries, keys, dropout, PRECISION: tl.constexpr):
+def load_dweights(do, v, seed, number, m, n, queries, keys, dropout, PRECISION: tl.constexpr):
     """dA = dOᵀ v of a tile, with dropout."""
-    back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
+    dp = tl.dot(do, tl.trans(v), input_precision=PRECISION).to(tl.float32)
     if seed is not None:
-        back *= sample_dropout(seed, number, q, k, queries, keys, dropout)
-    return back
+        dp *= sample_dropout(seed, number, m, n, queries, keys, dropout)
+    return dp
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
-def of_queries(
-    query, found, values, gradient, edges, means, d_query, d_alpha,
+def write_dq(
+    query, key, value, gradient, edges, means, d_query, d_alpha,
     alphas, keep, mask, offsets, seed,
     alpha, offset, window, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BEND: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, POWER: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Kernel of dQ: one pass for ḡ of a tile of queries, which `of_memory` reads too, and one for the gradient."""
+    """Kernel of dQ: one pass for ḡ of a tile of queries, which `write_dkv` reads too, and one for the gradient."""
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = q0 + tl.arange(0, M)
-    inside = q < queries
-    row = number.to(tl.int64) * queries + q
+    m = q0 + tl.arange(0, M)
+    inside = m < queries
+    row = number.to(tl.int64) * queries + m
     first = find_first_position(offset, offsets, b)
-    rise = load_rise(alphas, alpha, h)
-    asked = load_rows(query, b, h, q, inside, size, D)
-    arrived = load_rows(gradient, b, h, q, inside, value_size, V)
-    best = tl.load(edges + row, mask=inside, other=0.0)
+    alpha_minus_one = load_alpha_minus_one(alphas, alpha, h)
+    q = load_rows(query, b, h, m, inside, size, D)
+    do = load_rows(gradient, b, h, m, inside, value_size, V)
+    row_max = tl.load(edges + row, mask=inside, other=0.0)
     tau = tl.load(edges + tl.num_programs(1).to(tl.int64) * queries + row, mask=inside, other=0.0)
     begin, end = find_key_bounds(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
 
     total = tl.zeros([M], tl.float32)
     slope = tl.zeros([M], tl.float32)
     for k0 in range(begin, end, N):
-        k = k0 + tl.arange(0, N)
-        scores, _, there = compute_masked_scores(
-            asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
+        n = k0 + tl.arange(0, N)
+        scores, _, valid = compute_masked_scores(
+            q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        _, _, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
-        if tl.max(tl.max(lean, 1), 0) > 0:
-            value = load_rows(values, b, h // group, k, there, value_size, V)
-            back = load_dweights(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
-            total += tl.sum(lean * back, 1)
-            slope += tl.sum(lean, 1)
+        _, _, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+        if tl.max(tl.max(slopes, 1), 0) > 0:
+            v = load_rows(value, b, h // group, n, valid, value_size, V)
+            dp = load_dweights(do, v, seed, number, m, n, queries, keys, dropout, PRECISION)
+            total += tl.sum(slopes * dp, 1)
+            slope += tl.sum(slopes, 1)
     mean = total / tl.where(slope > 0, slope, 1.0)
     tl.store(means + row, mean, mask=inside)
 
-    found_query = tl.zeros([M, D], tl.float32)
-    bending = tl.zeros([M], tl.float32)
+    dq = tl.zeros([M, D], tl.float32)
+    alpha_acc = tl.zeros([M], tl.float32)
     for k0 in range(begin, end, N):
-        k = k0 + tl.arange(0, N)
-        scores, key, there = compute_masked_scores(
-            asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
+        n = k0 + tl.arange(0, N)
+        scores, k, valid = compute_masked_scores(
+            q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        over, _, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
-        if tl.max(tl.max(lean, 1), 0) > 0:
-            value = load_rows(values, b, h // group, k, there, value_size, V)
-            back = load_dweights(arrived, value, seed, number, q, k, queries, keys, dropout, PRECISION)
-            ds = lean * (back - mean[:, None])
-            found_query += tl.dot(ds.to(key.dtype), key, input_precision=PRECISION).to(tl.float32)
+        u, _, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+        if tl.max(tl.max(slopes, 1), 0) > 0:
+            v = load_rows(value, b, h // group, n, valid, value_size, V)
+            dp = load_dweights(do, v, seed, number, m, n, queries, keys, dropout, PRECISION)
+            ds = slopes * (dp - mean[:, None])
+            dq += tl.dot(ds.to(k.dtype), k, input_precision=PRECISION).to(tl.float32)
             if d_alpha is not None:
-                bending += tl.sum(ds * over * (1 - LN2 * tl.log2(tl.where(over > 0, over, 1.0))), 1)
-    store_rows(d_query, b, h, q, inside, size, found_query * (scale * LOG2E), D)
+                alpha_acc += tl.sum(ds * u * (1 - LN2 * tl.log2(tl.where(u > 0, u, 1.0))), 1)
+    store_rows(d_query, b, h, m, inside, size, dq * (scale * LOG2E), D)
     if d_alpha is not None:
-        tl.store(d_alpha + row, bending / (rise * rise), mask=inside)
+        tl.store(d_alpha + row, alpha_acc / (alpha_minus_one * alpha_minus_one), mask=inside)
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
-def of_memory(
-    query, found, values, gradient, edges, means, d_keys, d_values,
+def write_dkv(
+    query, key, value, gradient, edges, means, d_keys, d_values,
     alphas, keep, mask, offsets, seed,
     alpha, offset, window, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BEND: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, POWER: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Kernel of dK and dV of a tile of keys, summed over all query heads that share them."""
     k0, number = tl.program_id(0) * N, tl.program_id(1)
     key_heads = heads // group
     b, key_head = number // key_heads, number % key_heads
-    k = k0 + tl.arange(0, N)
+    n = k0 + tl.arange(0, N)
     first = find_first_position(offset, offsets, b)
-    there = load_padding(keep, b, k, keys)
-    value = load_rows(values, b, key_head, k, there, value_size, V)
+    valid = load_padding(keep, b, n, keys)
+    v = load_rows(value, b, key_head, n, valid, value_size, V)
     field = tl.num_programs(1).to(tl.int64) * group * queries
-    found_key = tl.zeros([N, D], tl.float32)
-    found_value = tl.zeros([N, V], tl.float32)
+    dk = tl.zeros([N, D], tl.float32)
+    dv = tl.zeros([N, V], tl.float32)
     begin, end = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for member in range(group):
         h = key_head * group + member
-        asking = b * heads + h
-        rise = load_rise(alphas, alpha, h)
+        head = b * heads + h
+        alpha_minus_one = load_alpha_minus_one(alphas, alpha, h)
         for q0 in range(begin, end, M):
-            q = q0 + tl.arange(0, M)
-            inside = q < queries
-            row = asking.to(tl.int64) * queries + q
-            asked = load_rows(query, b, h, q, inside, size, D)
-            best = tl.load(edges + row, mask=inside, other=0.0)
+            m = q0 + tl.arange(0, M)
+            inside = m < queries
+            row = head.to(tl.int64) * queries + m
+            q = load_rows(query, b, h, m, inside, size, D)
+            row_max = tl.load(edges + row, mask=inside, other=0.0)
             tau = tl.load(edges + field + row, mask=inside, other=0.0)
             scores, _, _ = compute_masked_scores(
-                asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
+                q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
                 CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            _, weights, lean = compute_entmax_weights(scores, best, tau, rise, BEND)
-            if tl.max(tl.max(lean, 1), 0) > 0:
+            _, weights, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+            if tl.max(tl.max(slopes, 1), 0) > 0:
                 mean = tl.load(means + row, mask=inside, other=0.0)
-                arrived = load_rows(gradient, b, h, q, inside, value_size, V)
-                back = load_dweights(arrived, value, seed, asking, q, k, queries, keys, dropout, PRECISION)
-                ds = lean * (back - mean[:, None])
+                do = load_rows(gradient, b, h, m, inside, value_size, V)
+                dp = load_dweights(do, v, seed, head, m, n, queries, keys, dropout, PRECISION)
+                ds = slopes * (dp - mean[:, None])
                 if seed is not None:
-                    weights *= sample_dropout(seed, asking, q, k, queries, keys, dropout)
-                found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
-                found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
-    store_rows(d_keys, b, key_head, k, k < keys, size, found_key * (scale * LOG2E), D)
-    store_rows(d_values, b, key_head, k, k < keys, value_size, found_value, V)
+                    weights *= sample_dropout(seed, head, m, n, queries, keys, dropout)
+                dv += tl.dot(tl.trans(weights).to(do.dtype), do, input_precision=PRECISION).to(tl.float32)
+                dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision=PRECISION).to(tl.float32)
+    store_rows(d_keys, b, key_head, n, n < keys, size, dk * (scale * LOG2E), D)
+    store_rows(d_values, b, key_head, n, n < keys, value_size, dv, V)

@@ -51,60 +51,60 @@ def allocate_output(query: Tensor, values: Tensor) -> ForwardOutput:
     return ForwardOutput(context, query.new_empty(2, batch, heads, queries, dtype=torch.float32))
 
 
-def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Alpha) -> ForwardOutput:
+def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, alpha: Alpha) -> ForwardOutput:
     """Launch the forward."""
     from regard.kernels.triton.entmax import forward as programs
 
     batch, heads, queries, _ = query.shape
-    found = allocate_output(query, values)
-    sides = pack_rows(query), pack_rows(keys), pack_rows(values), pack_rows(found.context), found.edges
-    rest = *_build_scope_arguments(plan, bend), bend.alpha, MAX_PASSES, *_build_number_arguments(query, keys, values, plan)
+    output = allocate_output(query, values)
+    sides = pack_rows(query), pack_rows(keys), pack_rows(values), pack_rows(output.context), output.edges
+    rest = *_build_scope_arguments(plan, alpha), alpha.alpha, MAX_PASSES, *_build_number_arguments(query, keys, values, plan)
 
     def start(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
         programs.forward[grid](
-            *sides, *rest, **_build_compile_arguments(values, plan, bend), **build_tile_arguments(query, tiles)
+            *sides, *rest, **_build_compile_arguments(values, plan, alpha), **build_tile_arguments(query, tiles)
         )
 
     launch_fitting("forward", start, plan.tiles, query, values, "entmax")
-    return found
+    return output
 
 
 def backward(
-    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, plan: Plan, bend: Alpha
+    gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, plan: Plan, alpha: Alpha
 ) -> Gradients:
     """Launch the backward; the gradient of alpha is summed at the end, deterministically."""
     from regard.kernels.triton.entmax import backward as programs
 
     batch, heads, queries, _ = query.shape
-    made = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values)]
+    gradients = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values)]
     means = edges.new_empty(batch, heads, queries)
-    d_alpha = None if bend.alphas is None else edges.new_empty(batch, heads, queries)
+    d_alpha = None if alpha.alphas is None else edges.new_empty(batch, heads, queries)
     sides = *(pack_rows(each) for each in (query, keys, values, gradient)), edges, means
-    rest = *_build_scope_arguments(plan, bend), bend.alpha, *_build_number_arguments(query, keys, values, plan)
-    d_query, d_keys, d_values = (pack_rows(each) for each in made)
-    kind = _build_compile_arguments(values, plan, bend)
+    rest = *_build_scope_arguments(plan, alpha), alpha.alpha, *_build_number_arguments(query, keys, values, plan)
+    d_query, d_keys, d_values = (pack_rows(each) for each in gradients)
+    kind = _build_compile_arguments(values, plan, alpha)
 
-    def queries_by(tiles: list[int]) -> None:
+    def launch_dq(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
-        programs.of_queries[grid](*sides, d_query, d_alpha, *rest, **kind, **build_tile_arguments(query, tiles))
+        programs.write_dq[grid](*sides, d_query, d_alpha, *rest, **kind, **build_tile_arguments(query, tiles))
 
-    def memory_by(tiles: list[int]) -> None:
+    def launch_dkv(tiles: list[int]) -> None:
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
-        programs.of_memory[grid](*sides, d_keys, d_values, *rest, **kind, **build_tile_arguments(query, tiles))
+        programs.write_dkv[grid](*sides, d_keys, d_values, *rest, **kind, **build_tile_arguments(query, tiles))
 
     tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
-    launch_fitting("of_queries", queries_by, tiles, query, values, "entmax")
-    launch_fitting("of_memory", memory_by, tiles, query, values, "entmax")
+    launch_fitting("write_dq", launch_dq, tiles, query, values, "entmax")
+    launch_fitting("write_dkv", launch_dkv, tiles, query, values, "entmax")
     d_alphas = edges.new_empty(0)
-    if bend.alphas is not None and d_alpha is not None:
-        d_alphas = d_alpha.sum((0, 2)).sum_to_size(bend.alphas.shape).clone()  # an operator's output may be no view
-    return Gradients(made[0], made[1], made[2], d_alphas)
+    if alpha.alphas is not None and d_alpha is not None:
+        d_alphas = d_alpha.sum((0, 2)).sum_to_size(alpha.alphas.shape).clone()  # an operator's output may be no view
+    return Gradients(gradients[0], gradients[1], gradients[2], d_alphas)
 
 
-def _build_scope_arguments(plan: Plan, bend: Alpha) -> tuple[Any, ...]:
+def _build_scope_arguments(plan: Plan, alpha: Alpha) -> tuple[Any, ...]:
     _, _, *scope = build_tensor_arguments(plan)
-    alphas = None if bend.alphas is None else (bend.alphas, *broadcast_strides(bend.alphas, 1))
+    alphas = None if alpha.alphas is None else (alpha.alphas, *broadcast_strides(alpha.alphas, 1))
     return alphas, *scope, plan.seed
 
 
@@ -114,6 +114,6 @@ def _build_number_arguments(query: Tensor, keys: Tensor, values: Tensor, plan: P
     return offset, window, scale * math.log(2), *rest
 
 
-def _build_compile_arguments(values: Tensor, plan: Plan, bend: Alpha) -> dict[str, Any]:
-    usual = {2.0: 1, 1.5: 2}.get(bend.alpha, 0) if bend.alphas is None else 0
-    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BEND": usual, "V": round_up(values.shape[3])}
+def _build_compile_arguments(values: Tensor, plan: Plan, alpha: Alpha) -> dict[str, Any]:
+    power = {2.0: 1, 1.5: 2}.get(alpha.alpha, 0) if alpha.alphas is None else 0
+    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "POWER": power, "V": round_up(values.shape[3])}

@@ -10,11 +10,11 @@ from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.flash.arguments import Plan
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, bend: Alpha) -> Tensor:
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, alpha: Alpha) -> Tensor:
     """Context of sparsemax or entmax attention; a plan's bias, centres and order are not supported."""
     _, _, keep, mask, offsets, seed, offset, window, causal, _, _, scale, dropout, tiles, *_ = plan
-    told = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, bend.alpha
-    context: Tensor = sparse_pass(query, keys, values, bend.alphas, *told)[0]
+    arguments = keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles, alpha.alpha
+    context: Tensor = sparse_pass(query, keys, values, alpha.alphas, *arguments)[0]
     return context
 
 
@@ -24,7 +24,7 @@ def sparse_pass(
     keep: Tensor | None, mask: Tensor | None, offsets: Tensor | None, seed: Tensor | None,
     offset: int, window: int, causal: bool, scale: float, dropout: float, tiles: list[int], alpha: float,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Forward operator: the fields of `Found`."""
+    """Forward operator: the fields of `ForwardOutput`."""
     plan = _build_plan(keep, mask, offsets, seed, offset, window, causal, scale, dropout, tiles)
     return tuple(launch.forward(query, keys, values, plan, Alpha(alpha, alphas)))  # type: ignore[return-value]
 

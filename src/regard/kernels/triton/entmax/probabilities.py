@@ -2,7 +2,7 @@
 
     a = u^p,  u = max(0, (α-1) (s - best) - τ),  p = 1 / (α-1)
 
-`BEND` is 1 where p is 1 (sparsemax), 2 where p is 2 (α = 1.5), and 0 for every other p, which takes logarithms.
+`POWER` is 1 where p is 1 (sparsemax), 2 where p is 2 (α = 1.5), and 0 for every other p, which takes logarithms.
 """
 
 from typing import no_type_check
@@ -16,41 +16,41 @@ from regard.kernels.triton.flash.tile import compute_tile_mask, compute_tile_sco
 @triton.jit
 @no_type_check
 def compute_masked_scores(
-    asked, found, keep, mask, b, h, group, q, k, first, queries, keys, window, size, scale,
+    q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Masked scores of a tile, the keys themselves, and the mask of those within the sequence."""
-    there = load_padding(keep, b, k, keys)
-    seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-    key = load_rows(found, b, h // group, k, there, size, D)
-    return compute_tile_scores(asked, key, None, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION), key, there
+    valid = load_padding(keep, b, n, keys)
+    allowed = compute_tile_mask(b, h, m, n, first, valid, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    k = load_rows(key, b, h // group, n, valid, size, D)
+    return compute_tile_scores(q, k, None, b, h, m, n, allowed, None, queries, scale, 1.0, 0, PRECISION), k, valid
 
 
 @triton.jit
 @no_type_check
-def load_rise(alphas, alpha, h):
+def load_alpha_minus_one(alphas, alpha, h):
     """α - 1 of a head, from its own α or one for all."""
-    bent = alpha
+    own_alpha = alpha
     if alphas is not None:
-        bent = tl.load(alphas[0] + h * alphas[1])
-    return bent - 1.0
+        own_alpha = tl.load(alphas[0] + h * alphas[1])
+    return own_alpha - 1.0
 
 
 @triton.jit
 @no_type_check
-def compute_entmax_weights(scores, best, tau, rise, BEND: tl.constexpr):
+def compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER: tl.constexpr):
     """u, the weights u^p, and u^(p-1), to which their derivative is proportional, of a tile."""
-    raised = rise * (scores - best[:, None])
+    raised = alpha_minus_one * (scores - row_max[:, None])
     support = raised > tau[:, None]
-    over = tl.where(support, raised - tau[:, None], 0.0)
-    if BEND == 1:
-        lean = tl.where(support, 1.0, 0.0)
-        weights = over
-    elif BEND == 2:
-        lean = over
-        weights = over * over
+    u = tl.where(support, raised - tau[:, None], 0.0)
+    if POWER == 1:
+        slope = tl.where(support, 1.0, 0.0)
+        weights = u
+    elif POWER == 2:
+        slope = u
+        weights = u * u
     else:
-        grown = tl.exp2((1 / rise - 1) * tl.log2(tl.where(support, over, 1.0)))
-        lean = tl.where(support, grown, 0.0)
-        weights = lean * over
-    return over, weights, lean
+        power = tl.exp2((1 / alpha_minus_one - 1) * tl.log2(tl.where(support, u, 1.0)))
+        slope = tl.where(support, power, 0.0)
+        weights = slope * u
+    return u, weights, slope

@@ -19,9 +19,9 @@ class Plan(NamedTuple):
 
     `bias` has one element for each distance key - query, from the last query's first key on; `centres` are those of the
     queries' windows; `keep` is the padding mask; `mask` that of scopes the kernels do not compute. `window` is below 0
-    where there is none. `bell` is 0 for no Gaussian around the centre, 1 for one that multiplies the weights, 2 for one
+    where there is none. `gaussian` is 0 for no Gaussian around the centre, 1 for one that multiplies the weights, 2 for one
     followed by renormalisation. `tiles` are queries, keys, warps and stages of one program, reduced where they do not fit
-    on a GPU. With centres, `order`, `ends` and `placed` are those of `ordered`, with its `stretch`.
+    on a GPU. With centres, `order`, `ends` and `sorted_centres` are those of `sort_queries`, with its `bin_width`.
     """
 
     bias: Tensor | None
@@ -33,15 +33,15 @@ class Plan(NamedTuple):
     offset: int
     window: int
     causal: bool
-    bell: int
+    gaussian: int
     width: float
     scale: float
     dropout: float
     tiles: list[int]
-    stretch: int = 1
+    bin_width: int = 1
     order: Tensor | None = None
     ends: Tensor | None = None
-    placed: Tensor | None = None
+    sorted_centres: Tensor | None = None
 
 
 class StatisticsRequest(NamedTuple):
@@ -93,7 +93,7 @@ def build_number_arguments(query: Tensor, keys: Tensor, values: Tensor, plan: Pl
 def build_tensor_arguments(plan: Plan) -> tuple[Any, ...]:
     """Tensor arguments: bias, sorted windows, padding mask, mask, and offsets of the rows."""
     bias = None if plan.bias is None else (plan.bias, *broadcast_strides(plan.bias, 2))
-    centres = None if plan.centres is None else (plan.placed, plan.order, plan.ends, plan.stretch)
+    centres = None if plan.centres is None else (plan.sorted_centres, plan.order, plan.ends, plan.bin_width)
     keep = None if plan.keep is None else (plan.keep, plan.keep.stride(0))
     mask = None if plan.mask is None else (plan.mask, *broadcast_strides(plan.mask, 3))
     return bias, centres, keep, mask, plan.offsets
@@ -101,7 +101,7 @@ def build_tensor_arguments(plan: Plan) -> tuple[Any, ...]:
 
 def build_scope_flags(plan: Plan) -> dict[str, Any]:
     """Compile-time flags of the scope."""
-    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "BELL": plan.bell}
+    return {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "GAUSSIAN": plan.gaussian}
 
 
 def build_tile_arguments(query: Tensor, tiles: list[int]) -> dict[str, Any]:

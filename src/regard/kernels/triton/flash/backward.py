@@ -37,91 +37,93 @@ from regard.kernels.triton.flash.tile import (
 @triton.jit
 @no_type_check
 def recompute_tile(
-    asked, key, value, gradient, ended, delta, bias, seed, away, b, h, number, q, k, seen,
-    scale, dropout, fall, queries, keys, BELL: tl.constexpr, PRECISION: tl.constexpr,
+    q, k, v, do, row_lse, delta, bias, seed, distance, b, h, number, m, n, allowed,
+    scale, dropout, gaussian_factor, queries, keys, GAUSSIAN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Recompute of one tile: the weights a, a (dOᵀ v), and dS."""
-    scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION)
-    below = scores - ended[:, None]
+    scores = compute_tile_scores(
+        q, k, bias, b, h, m, n, allowed, distance, queries, scale, gaussian_factor, GAUSSIAN, PRECISION
+    )
+    below = scores - row_lse[:, None]
     p = tl.exp2(below)
-    back = tl.dot(gradient, tl.trans(value), input_precision=PRECISION).to(tl.float32)
+    dp = tl.dot(do, tl.trans(v), input_precision=PRECISION).to(tl.float32)
     weights = p
-    if BELL == 1:
-        weights = tl.exp2(below + fall * away * away)
+    if GAUSSIAN == 1:
+        weights = tl.exp2(below + gaussian_factor * distance * distance)
     if seed is not None:
-        weights *= sample_dropout(seed, number, q, k, queries, keys, dropout)
-    arriving = weights * back
-    return weights, arriving, arriving - p * delta[:, None]
+        weights *= sample_dropout(seed, number, m, n, queries, keys, dropout)
+    weighted_dp = weights * dp
+    return weights, weighted_dp, weighted_dp - p * delta[:, None]
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
-def of_queries(
-    query, found, values, gradient, lse, deltas, context, d_query, d_centre, beside,
+def write_dq(
+    query, key, value, gradient, lse, deltas, context, d_query, d_centre, sorted_rows,
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, GAUSSIAN: tl.constexpr, EVEN: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Kernel of dQ of a tile of queries, of the gradient of their centres, and of Δ for the other kernels.
 
-    With predicted windows it also writes into `beside`, sorted by window, the inputs of dK and dV; EVEN as in forward.py.
+    With predicted windows it also writes the inputs of dK and dV into `sorted_rows`; EVEN as in forward.py.
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    place = q0 + tl.arange(0, M)
-    q = find_query_indices(place, centres, b, queries)
-    inside = q < queries
-    row = number.to(tl.int64) * queries + q
+    slot = q0 + tl.arange(0, M)
+    m = find_query_indices(slot, centres, b, queries)
+    inside = m < queries
+    row = number.to(tl.int64) * queries + m
     first = find_first_position(offset, offsets, b)
-    centre, fall = None, compute_gaussian_factor(width)
+    centre, gaussian_factor = None, compute_gaussian_factor(width)
     if centres is not None:
-        centre = load_centres(place, centres, b, queries)
-    asked = load_rows(query, b, h, q, inside, size, D)
-    arrived = load_rows(gradient, b, h, q, inside, value_size, V)
-    ended = tl.load(lse + row, mask=inside, other=float("inf"))
-    read = load_rows(context, b, h, q, inside, value_size, V)
-    delta = tl.sum(arrived.to(tl.float32) * read.to(tl.float32), 1)
+        centre = load_centres(slot, centres, b, queries)
+    q = load_rows(query, b, h, m, inside, size, D)
+    do = load_rows(gradient, b, h, m, inside, value_size, V)
+    row_lse = tl.load(lse + row, mask=inside, other=float("inf"))
+    o = load_rows(context, b, h, m, inside, value_size, V)
+    delta = tl.sum(do.to(tl.float32) * o.to(tl.float32), 1)
     if centres is None:
         tl.store(deltas + row, delta, mask=inside)
     else:
-        long = pad_length(queries)
-        at = number.to(tl.int64) * long + place
-        store_rows((beside[0], 0, 0, size), b, h, at, None, size, asked, D)
-        store_rows((beside[1], 0, 0, value_size), b, h, at, None, value_size, arrived, V)
-        tl.store(beside[2] + at, ended)
-        tl.store(beside[2] + tl.num_programs(1).to(tl.int64) * long + at, delta)
-    found_query = tl.zeros([M, D], tl.float32)
-    pull = tl.zeros([M], tl.float32)
+        padded = pad_length(queries)
+        at = number.to(tl.int64) * padded + slot
+        store_rows((sorted_rows[0], 0, 0, size), b, h, at, None, size, q, D)
+        store_rows((sorted_rows[1], 0, 0, value_size), b, h, at, None, value_size, do, V)
+        tl.store(sorted_rows[2] + at, row_lse)
+        tl.store(sorted_rows[2] + tl.num_programs(1).to(tl.int64) * padded + at, delta)
+    dq = tl.zeros([M, D], tl.float32)
+    centre_acc = tl.zeros([M], tl.float32)
     low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
         low = find_whole_tiles(low, high, keys, N)
     for k0 in range(low, high, N):
-        k = k0 + tl.arange(0, N)
-        there = None if EVEN else load_padding(keep, b, k, keys)
-        away = None
+        n = k0 + tl.arange(0, N)
+        valid = None if EVEN else load_padding(keep, b, n, keys)
+        distance = None
         if centre is not None:
-            away = compute_window_distances(k0, there, centre, N)
-        seen = compute_tile_mask(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
-        key = load_rows(found, b, h // group, k, there, size, D)
-        value = load_rows(values, b, h // group, k, there, value_size, V)
-        _, arriving, ds = recompute_tile(
-            asked, key, value, arrived, ended, delta, bias, seed, away, b, h, number, q, k, seen,
-            scale, dropout, fall, queries, keys, BELL, PRECISION,
+            distance = compute_window_distances(k0, valid, centre, N)
+        allowed = compute_tile_mask(b, h, m, n, first, valid, mask, distance, queries, window, width, CAUSAL, WINDOWED)
+        k = load_rows(key, b, h // group, n, valid, size, D)
+        v = load_rows(value, b, h // group, n, valid, value_size, V)
+        _, weighted_dp, ds = recompute_tile(
+            q, k, v, do, row_lse, delta, bias, seed, distance, b, h, number, m, n, allowed,
+            scale, dropout, gaussian_factor, queries, keys, GAUSSIAN, PRECISION,
         )  # fmt: skip
-        found_query += tl.dot(ds.to(key.dtype), key, input_precision=PRECISION).to(tl.float32)
+        dq += tl.dot(ds.to(k.dtype), k, input_precision=PRECISION).to(tl.float32)
         if d_centre is not None:
-            exponent = ds if BELL == 2 else arriving
-            pull += tl.sum(exponent * away, 1)
-    store_rows(d_query, b, h, q, inside, size, found_query * scale, D)
+            exponent = ds if GAUSSIAN == 2 else weighted_dp
+            centre_acc += tl.sum(exponent * distance, 1)
+    store_rows(d_query, b, h, m, inside, size, dq * scale, D)
     if d_centre is not None:
-        tl.store(d_centre + row, pull * (4 / (width * width)), mask=inside)
+        tl.store(d_centre + row, centre_acc * (4 / (width * width)), mask=inside)
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
-def of_memory(
-    query, found, values, gradient, lse, deltas, d_keys, d_values,
+def write_dkv(
+    query, key, value, gradient, lse, deltas, d_keys, d_values,
     bias, keep, mask, offsets, seed,
     offset, window, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
@@ -132,42 +134,42 @@ def of_memory(
     backward_windows.py is that of predicted windows.
     """
     k0, number = tl.program_id(0) * N, tl.program_id(1)
-    shared = heads // group
-    b, shared_head = number // shared, number % shared
-    k = k0 + tl.arange(0, N)
+    key_heads = heads // group
+    b, key_head = number // key_heads, number % key_heads
+    n = k0 + tl.arange(0, N)
     first = find_first_position(offset, offsets, b)
-    there = load_padding(keep, b, k, keys)
-    key = load_rows(found, b, shared_head, k, there, size, D)
-    value = load_rows(values, b, shared_head, k, there, value_size, V)
-    found_key = tl.zeros([N, D], tl.float32)
-    found_value = tl.zeros([N, V], tl.float32)
+    valid = load_padding(keep, b, n, keys)
+    k = load_rows(key, b, key_head, n, valid, size, D)
+    v = load_rows(value, b, key_head, n, valid, value_size, V)
+    dk = tl.zeros([N, D], tl.float32)
+    dv = tl.zeros([N, V], tl.float32)
     low, high = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
     for member in range(group):
-        h = shared_head * group + member
+        h = key_head * group + member
         head = b * heads + h
         for q0 in range(low, high, M):
-            q = q0 + tl.arange(0, M)
-            inside = q < queries
-            row = head.to(tl.int64) * queries + q
-            asked = load_rows(query, b, h, q, inside, size, D)
-            arrived = load_rows(gradient, b, h, q, inside, value_size, V)
-            ended = tl.load(lse + row, mask=inside, other=float("inf"))
+            m = q0 + tl.arange(0, M)
+            inside = m < queries
+            row = head.to(tl.int64) * queries + m
+            q = load_rows(query, b, h, m, inside, size, D)
+            do = load_rows(gradient, b, h, m, inside, value_size, V)
+            row_lse = tl.load(lse + row, mask=inside, other=float("inf"))
             delta = tl.load(deltas + row, mask=inside, other=0.0)
-            seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+            allowed = compute_tile_mask(b, h, m, n, first, valid, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
             weights, _, ds = recompute_tile(
-                asked, key, value, arrived, ended, delta, bias, seed, None, b, h, head, q, k, seen,
+                q, k, v, do, row_lse, delta, bias, seed, None, b, h, head, m, n, allowed,
                 scale, dropout, 0.0, queries, keys, 0, PRECISION,
             )  # fmt: skip
-            found_value += tl.dot(tl.trans(weights).to(arrived.dtype), arrived, input_precision=PRECISION).to(tl.float32)
-            found_key += tl.dot(tl.trans(ds).to(asked.dtype), asked, input_precision=PRECISION).to(tl.float32)
-    store_rows(d_keys, b, shared_head, k, k < keys, size, found_key * scale, D)
-    store_rows(d_values, b, shared_head, k, k < keys, value_size, found_value, V)
+            dv += tl.dot(tl.trans(weights).to(do.dtype), do, input_precision=PRECISION).to(tl.float32)
+            dk += tl.dot(tl.trans(ds).to(q.dtype), q, input_precision=PRECISION).to(tl.float32)
+    store_rows(d_keys, b, key_head, n, n < keys, size, dk * scale, D)
+    store_rows(d_values, b, key_head, n, n < keys, value_size, dv, V)
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
-def of_bias(
-    query, found, values, gradient, lse, deltas, d_bias,
+def write_dbias(
+    query, key, value, gradient, lse, deltas, d_bias,
     bias, keep, mask, offsets, seed,
     offset, window, scale, dropout, heads, group, queries, keys, size, value_size,
     CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
@@ -179,29 +181,29 @@ def of_bias(
     nearest = tl.program_id(0) * M - (queries - 1)  # the first distance k - q of this program
     first = find_first_position(offset, offsets, b)
     along = tl.arange(0, M)
-    found_bias = tl.zeros([M], tl.float32)
+    acc = tl.zeros([M], tl.float32)
     low = tl.maximum(0, 1 - nearest - M)
     high = tl.minimum(queries, keys - nearest)
     if CAUSAL:
         high = tl.where(nearest > first, low, high)
     for q0 in range(low, high, M):
-        q = q0 + along
-        k = q0 + nearest + tl.arange(0, 2 * M)
-        inside = q < queries
-        row = number.to(tl.int64) * queries + q
-        there = load_padding(keep, b, tl.maximum(k, 0), keys) & (k >= 0)
-        seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
-        asked = load_rows(query, b, h, q, inside, size, D)
-        arrived = load_rows(gradient, b, h, q, inside, value_size, V)
-        key = load_rows(found, b, h // group, k, there, size, D)
-        value = load_rows(values, b, h // group, k, there, value_size, V)
-        ended = tl.load(lse + row, mask=inside, other=float("inf"))
+        m = q0 + along
+        n = q0 + nearest + tl.arange(0, 2 * M)
+        inside = m < queries
+        row = number.to(tl.int64) * queries + m
+        valid = load_padding(keep, b, tl.maximum(n, 0), keys) & (n >= 0)
+        allowed = compute_tile_mask(b, h, m, n, first, valid, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+        q = load_rows(query, b, h, m, inside, size, D)
+        do = load_rows(gradient, b, h, m, inside, value_size, V)
+        k = load_rows(key, b, h // group, n, valid, size, D)
+        v = load_rows(value, b, h // group, n, valid, value_size, V)
+        row_lse = tl.load(lse + row, mask=inside, other=float("inf"))
         delta = tl.load(deltas + row, mask=inside, other=0.0)
         _, _, ds = recompute_tile(
-            asked, key, value, arrived, ended, delta, bias, seed, None, b, h, number, q, k, seen,
+            q, k, v, do, row_lse, delta, bias, seed, None, b, h, number, m, n, allowed,
             scale, dropout, 0.0, queries, keys, 0, PRECISION,
         )  # fmt: skip
-        found_bias += tl.sum(tl.gather(ds, along[:, None] + along[None, :], 1), 0)
+        acc += tl.sum(tl.gather(ds, along[:, None] + along[None, :], 1), 0)
     span = queries + keys - 1
-    place = tl.program_id(0) * M + along
-    tl.store(d_bias + number.to(tl.int64) * span + place, found_bias, mask=place < span)
+    slot = tl.program_id(0) * M + along
+    tl.store(d_bias + number.to(tl.int64) * span + slot, acc, mask=slot < span)

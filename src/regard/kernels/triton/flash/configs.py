@@ -9,7 +9,7 @@ from functools import cache
 TILE_SIZES = [[128, 64, 4, 3], [64, 64, 4, 2], [64, 32, 4, 2], [32, 32, 4, 1], [16, 16, 4, 1]]
 """Queries, keys, warps and stages of one program."""
 
-SUMMED = {"turned": 0, "of_queries": 1, "of_memory": 2}
+SUMMED = {"write_dkv_windows": 0, "write_dq": 1, "write_dkv": 2}
 """Backward kernels, with the number of their tall x wide operands in shared memory."""
 
 WIDEST = 64
@@ -29,11 +29,11 @@ def _list_smaller(*tiles: int) -> list[list[int]]:
 def estimate_shared_memory(program: str, tiles: list[int], size: int, value: int, width: int) -> int:
     """Shared memory of a kernel for heads of `size` and `value`, powers of two, of elements of `width` bytes."""
     tall, wide = tiles[:2]
-    if program == "of_bias":  # a tile of queries has twice as many keys
+    if program == "write_dbias":  # a tile of queries has twice as many keys
         return 3 * min(tall, wide, 32) * (size + value) * width
     if program in SUMMED:
         return ((tall + wide) * (size + value) + SUMMED[program] * tall * wide) * width
-    if program in ("received", "following", "weigh"):
+    if program in ("sum_columns", "find_next_top", "weights"):
         return (tall + wide) * size * width
     return (tall * size + wide * max(size, value) + tall * wide) * width
 

@@ -33,9 +33,9 @@ ENTROPY, LARGEST, MEAN, SPREAD = (tl.constexpr(number) for number in range(4))
 @triton.jit
 @no_type_check
 def process_tile(
-    state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-    b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-    FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr,
+    state, parts, acc, q, key, value, bias, centre, keep, mask, seed,
+    b, h, number, m, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+    FREE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, GAUSSIAN: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -43,59 +43,63 @@ def process_tile(
 
     An online softmax: sums under an earlier maximum are rescaled when it grows.
     """
-    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
-    k = k0 + tl.arange(0, N)
-    there, seen, away, fall = None, None, None, compute_gaussian_factor(width)
+    LANES: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    n = k0 + tl.arange(0, N)
+    valid, allowed, distance, gaussian_factor = None, None, None, compute_gaussian_factor(width)
     if not FREE:
-        there = None if EVEN else load_padding(keep, b, k, keys)
+        valid = None if EVEN else load_padding(keep, b, n, keys)
         if centre is not None:
-            away = compute_window_distances(k0, there, centre, N)
-        seen = compute_tile_mask(b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL, WINDOWED)
-    owner = h // group
-    key = load_tile(found, b, owner, k0, size, N, D) if FREE else load_rows(found, b, owner, k, there, size, D)
-    if LATE and (FREE or (away is not None and bias is None and BELL < 2)):
+            distance = compute_window_distances(k0, valid, centre, N)
+        allowed = compute_tile_mask(b, h, m, n, first, valid, mask, distance, queries, window, width, CAUSAL, WINDOWED)
+    key_head = h // group
+    k = load_tile(key, b, key_head, k0, size, N, D) if FREE else load_rows(key, b, key_head, n, valid, size, D)
+    if LATE and (FREE or (distance is not None and bias is None and GAUSSIAN < 2)):
         # the largest product has the largest score: only the maximum is scaled first
-        scores, factor = tl.dot(asked, tl.trans(key), input_precision=PRECISION).to(tl.float32), scale * LOG2E
-        if seen is not None:
-            scores = tl.where(seen, scores, float("-inf"))
+        scores, factor = tl.dot(q, tl.trans(k), input_precision=PRECISION).to(tl.float32), scale * LOG2E
+        if allowed is not None:
+            scores = tl.where(allowed, scores, float("-inf"))
     else:
         scores, factor = (
-            compute_tile_scores(asked, key, bias, b, h, q, k, seen, away, queries, scale, fall, BELL, PRECISION),
+            compute_tile_scores(
+                q, k, bias, b, h, m, n, allowed, distance, queries, scale, gaussian_factor, GAUSSIAN, PRECISION
+            ),
             1.0,
         )
-    highest, total = state
-    most = tl.max(scores, 1)
-    tallest = most * factor
-    above = tl.maximum(highest, tallest)
-    change = highest - above
-    falls = tl.exp2(change)
-    below = tl.fma(scores, factor, -above[:, None])
+    row_max, total = state
+    tile_max = tl.max(scores, 1)
+    scaled_max = tile_max * factor
+    new_max = tl.maximum(row_max, scaled_max)
+    change = row_max - new_max
+    rescale = tl.exp2(change)
+    below = tl.fma(scores, factor, -new_max[:, None])
     p = tl.exp2(below)
-    used = p
-    if BELL == 1:
-        used = tl.exp2(below + fall * away * away)
+    weights = p
+    if GAUSSIAN == 1:
+        weights = tl.exp2(below + gaussian_factor * distance * distance)
     if seed is not None:
-        used *= sample_dropout(seed, number, q, k, queries, keys, dropout)
-    value = (
-        load_tile(values, b, owner, k0, value_size, N, V) if FREE else load_rows(values, b, owner, k, there, value_size, V)
+        weights *= sample_dropout(seed, number, m, n, queries, keys, dropout)
+    v = (
+        load_tile(value, b, key_head, k0, value_size, N, V)
+        if FREE
+        else load_rows(value, b, key_head, n, valid, value_size, V)
     )
-    read = read * falls[:, None] + tl.dot(used.to(value.dtype), value, input_precision=PRECISION).to(tl.float32)
-    mass = statistics.sum_per_lane(p, M, N, HANDS)  # overlaps with the tensor cores
+    acc = acc * rescale[:, None] + tl.dot(weights.to(v.dtype), v, input_precision=PRECISION).to(tl.float32)
+    mass = statistics.sum_per_lane(p, M, N, LANES)  # overlaps with the tensor cores
     if PEAK or ENTROPIC or MOMENTS > 0:
         parts = statistics.update_sums(
-            parts, scores, most, below, p, mass, tallest > highest, change, total, falls, seen, k0, low,
-            PEAK, ENTROPIC, MOMENTS, M, N, HANDS,
+            parts, scores, tile_max, below, p, mass, scaled_max > row_max, change, total, rescale, allowed, k0, low,
+            PEAK, ENTROPIC, MOMENTS, M, N, LANES,
         )  # fmt: skip
-    return (above, falls[:, None, None] * total + mass), parts, read
+    return (new_max, rescale[:, None, None] * total + mass), parts, acc
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys"])
 @no_type_check
 def forward(
-    query, found, values, context, lse, measured, argmax, best, best_keys,
+    query, key, value, context, lse, measured, argmax, best, best_keys,
     bias, centres, keep, mask, offsets, seed,
     offset, window, width, scale, dropout, heads, group, queries, keys, size, value_size,
-    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, BELL: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, GAUSSIAN: tl.constexpr, EVEN: tl.constexpr,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr, TOP: tl.constexpr, LATE: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, V: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -107,18 +111,18 @@ def forward(
     """
     q0, number = tl.program_id(0) * M, tl.program_id(1)
     b, h = number // heads, number % heads
-    q = find_query_indices(q0 + tl.arange(0, M), centres, b, queries)
-    inside = q < queries
+    m = find_query_indices(q0 + tl.arange(0, M), centres, b, queries)
+    inside = m < queries
     first = find_first_position(offset, offsets, b)
     centre = None
     if centres is not None:
         centre = load_centres(q0 + tl.arange(0, M), centres, b, queries)
-    asked = load_rows(query, b, h, q, inside, size, D)
+    q = load_rows(query, b, h, m, inside, size, D)
 
-    HANDS: tl.constexpr = 1 if PRECISION == "ieee" else 4
-    state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, HANDS, 1], tl.float32)  # maximum; Σ p per lane
-    parts = statistics.start_sums(M, N, HANDS)
-    read = tl.zeros([M, V], tl.float32)
+    LANES: tl.constexpr = 1 if PRECISION == "ieee" else 4
+    state = tl.full([M], statistics.LOWEST, tl.float32), tl.zeros([M, LANES, 1], tl.float32)  # maximum; Σ p per lane
+    parts = statistics.start_sums(M, N, LANES)
+    acc = tl.zeros([M, V], tl.float32)
     low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
         low = find_whole_tiles(low, high, keys, N)
@@ -126,38 +130,38 @@ def forward(
     if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
         start = find_full_tiles_end(q0, first, keys, N, CAUSAL)
         for k0 in range(low, start, N):
-            state, parts, read = process_tile(
-                state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-                b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-                True, False, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+            state, parts, acc = process_tile(
+                state, parts, acc, q, key, value, bias, centre, keep, mask, seed,
+                b, h, number, m, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+                True, False, CAUSAL, WINDOWED, GAUSSIAN, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
             )  # fmt: skip
     for k0 in range(start, high, N):
-        state, parts, read = process_tile(
-            state, parts, read, asked, found, values, bias, centre, keep, mask, seed,
-            b, h, number, q, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
-            False, EVEN, CAUSAL, WINDOWED, BELL, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
+        state, parts, acc = process_tile(
+            state, parts, acc, q, key, value, bias, centre, keep, mask, seed,
+            b, h, number, m, k0, low, first, window, width, scale, dropout, group, queries, keys, size, value_size,
+            False, EVEN, CAUSAL, WINDOWED, GAUSSIAN, PEAK or TOP > 0, ENTROPIC, MOMENTS, LATE, M, N, D, V, PRECISION,
         )  # fmt: skip
 
-    highest, shares = state
-    total = statistics.reduce_lanes(shares)
-    blind = total == 0
-    divisor = tl.where(blind, 1.0, total)
-    store_rows(context, b, h, q, inside, value_size, read / divisor[:, None], V)
-    row = number.to(tl.int64) * queries + q
-    ended = tl.where(blind, float("inf"), highest + tl.log2(divisor))  # infinity: every weight of such a query becomes 0
-    tl.store(lse + row, ended, mask=inside)
+    row_max, lane_totals = state
+    total = statistics.reduce_lanes(lane_totals)
+    empty = total == 0
+    divisor = tl.where(empty, 1.0, total)
+    store_rows(context, b, h, m, inside, value_size, acc / divisor[:, None], V)
+    row = number.to(tl.int64) * queries + m
+    row_lse = tl.where(empty, float("inf"), row_max + tl.log2(divisor))  # infinity: every weight of such a query becomes 0
+    tl.store(lse + row, row_lse, mask=inside)
     field = tl.num_programs(1).to(tl.int64) * queries
-    peak, energy, mean, variance = statistics.finish_sums(parts, shares, divisor, MOMENTS, N, HANDS)
+    peak, energy, mean, variance = statistics.finish_sums(parts, lane_totals, divisor, MOMENTS, N, LANES)
     if ENTROPIC:
         nats = tl.maximum((tl.log2(divisor) - energy / divisor) * LN2, 0.0)
         tl.store(measured + ENTROPY * field + row, nats, mask=inside)
     if PEAK:
-        tl.store(measured + LARGEST * field + row, tl.where(blind, 0.0, tl.minimum(1 / divisor, 1.0)), mask=inside)
+        tl.store(measured + LARGEST * field + row, tl.where(empty, 0.0, tl.minimum(1 / divisor, 1.0)), mask=inside)
         tl.store(argmax + row, peak.to(tl.int64), mask=inside)
     if MOMENTS > 0:
-        tl.store(measured + MEAN * field + row, tl.where(blind, 0.0, mean + low), mask=inside)
+        tl.store(measured + MEAN * field + row, tl.where(empty, 0.0, mean + low), mask=inside)
     if MOMENTS == 2:
         tl.store(measured + SPREAD * field + row, tl.sqrt(variance), mask=inside)
     if TOP > 0:
-        tl.store(best + row * TOP, tl.minimum(tl.exp2(highest - ended), 1.0), mask=inside)
+        tl.store(best + row * TOP, tl.minimum(tl.exp2(row_max - row_lse), 1.0), mask=inside)
         tl.store(best_keys + row * TOP, peak.to(tl.int64), mask=inside)

@@ -27,48 +27,55 @@ from regard.kernels.triton.flash.configs import WIDEST, round_up
 STATISTICS = 4
 """Statistics per query in one pass: entropy, largest weight, mean and standard deviation of the position."""
 
-EACH = 64
+MASK_TILE = 64
 """Queries and keys of a tile of the mask kernels."""
 
 
 def forward(
-    query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest, room: ForwardOutput | None = None
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    plan: Plan,
+    requested: StatisticsRequest,
+    allocated: ForwardOutput | None = None,
 ) -> ForwardOutput:
     """Launch the forward: one pass over the keys, one more for each further top-k key, and one for the column sums."""
     from regard.kernels.triton.flash import forward as programs
 
     batch, heads, queries, _ = query.shape
-    found = allocate_output(query, keys, values, asked) if room is None else room
+    output = allocate_output(query, keys, values, requested) if allocated is None else allocated
     sides = pack_rows(query), pack_rows(keys), pack_rows(values)
-    written = found.lse, found.measured, found.argmax, found.best, found.best_keys
+    statistics = output.lse, output.measured, output.argmax, output.best, output.best_keys
     first = (
         *sides,
-        pack_rows(found.context),
-        *written,
+        pack_rows(output.context),
+        *statistics,
         *build_tensor_arguments(plan),
         plan.seed,
         *build_number_arguments(query, keys, values, plan),
     )
-    measured = {"PEAK": asked.peak, "ENTROPIC": asked.entropy, "MOMENTS": asked.moments, "TOP": asked.top}
+    measured = {"PEAK": requested.peak, "ENTROPIC": requested.entropy, "MOMENTS": requested.moments, "TOP": requested.top}
     shape = {**measured, "LATE": plan.scale > 0, "V": round_up(values.shape[3]), **build_scope_flags(plan)}
-    tiles, registers = _select_config(query, values, plan, asked)
+    tiles, registers = _select_config(query, values, plan, requested)
 
-    def by(tiles: list[int]) -> None:
+    def start(tiles: list[int]) -> None:
         grid = _count_tiles(queries, tiles[0]), batch * heads
         kind = {**registers, "EVEN": windows.is_even(keys, plan, tiles)}
         launch_kernel(programs.forward, grid, first, **shape, **kind, **build_tile_arguments(query, tiles))
 
-    launch_fitting("forward", by, tiles, query, values)
-    for taken in range(1, asked.top):
-        _launch_next_top(query, keys, plan, taken, found)
-    if asked.received:
-        _launch_column_sums(query, keys, plan, found)
-    if asked.uniform:
-        _launch_uniform_sums(query, keys, plan, found.uniform)
-    return found
+    launch_fitting("forward", start, tiles, query, values)
+    for number in range(1, requested.top):
+        _launch_next_top(query, keys, plan, number, output)
+    if requested.received:
+        _launch_column_sums(query, keys, plan, output)
+    if requested.uniform:
+        _launch_uniform_sums(query, keys, plan, output.uniform)
+    return output
 
 
-def _select_config(query: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest) -> tuple[list[int], dict[str, int]]:
+def _select_config(
+    query: Tensor, values: Tensor, plan: Plan, requested: StatisticsRequest
+) -> tuple[list[int], dict[str, int]]:
     """Tiles and register limit of a pass with predicted windows, or with statistics (statistics.py).
 
     With 128 registers per thread the occupancy for narrow heads is that without statistics.
@@ -76,7 +83,7 @@ def _select_config(query: Tensor, values: Tensor, plan: Plan, asked: StatisticsR
     tall, wide, warps, stages = plan.tiles
     if plan.centres is not None:
         return windows.select_config("forward", plan.tiles, query, values)
-    if not (asked.peak or asked.entropy or asked.moments or asked.top):
+    if not (requested.peak or requested.entropy or requested.moments or requested.top):
         return plan.tiles, {}
     tiles = [tall, min(wide, WIDEST), warps, stages]
     narrow = query.element_size() <= 2 and max(round_up(query.shape[3]), round_up(values.shape[3])) <= 64
@@ -84,36 +91,36 @@ def _select_config(query: Tensor, values: Tensor, plan: Plan, asked: StatisticsR
     return tiles, {"maxnreg": 128} if narrow and known else {}
 
 
-def allocate_output(query: Tensor, keys: Tensor, values: Tensor, asked: StatisticsRequest) -> ForwardOutput:
+def allocate_output(query: Tensor, keys: Tensor, values: Tensor, requested: StatisticsRequest) -> ForwardOutput:
     """Allocate the outputs."""
     batch, heads, queries, _ = query.shape
-    measured = asked.peak or asked.entropy or asked.moments
+    measured = requested.peak or requested.entropy or requested.moments
     by_key = batch, heads, keys.shape[2]
     nothing = (0,)
     return ForwardOutput(
         *_allocate_context(query, values),
         measured=query.new_empty(STATISTICS if measured else 0, batch, heads, queries, dtype=torch.float32),
-        argmax=query.new_empty(batch, heads, queries if asked.peak else 0, dtype=torch.int64),
-        best=query.new_empty(batch, heads, queries, asked.top, dtype=torch.float32),
-        best_keys=query.new_empty(batch, heads, queries, asked.top, dtype=torch.int64),
-        received=query.new_empty(by_key if asked.received else nothing, dtype=torch.float32),
-        uniform=query.new_empty(by_key if asked.uniform else nothing, dtype=torch.float32),
+        argmax=query.new_empty(batch, heads, queries if requested.peak else 0, dtype=torch.int64),
+        best=query.new_empty(batch, heads, queries, requested.top, dtype=torch.float32),
+        best_keys=query.new_empty(batch, heads, queries, requested.top, dtype=torch.int64),
+        received=query.new_empty(by_key if requested.received else nothing, dtype=torch.float32),
+        uniform=query.new_empty(by_key if requested.uniform else nothing, dtype=torch.float32),
     )
 
 
-def allocate_least(query: Tensor, keys: Tensor, values: Tensor, asked: StatisticsRequest) -> ForwardOutput:
+def allocate_minimal(query: Tensor, keys: Tensor, values: Tensor, requested: StatisticsRequest) -> ForwardOutput:
     """Allocate the outputs with less host time: without statistics the empty tensors are shared by all calls."""
     return (
-        allocate_output(query, keys, values, asked)
-        if any(asked)
+        allocate_output(query, keys, values, requested)
+        if any(requested)
         else ForwardOutput(*_allocate_context(query, values), *build_empty_statistics(query))
     )
 
 
 def build_empty_statistics(like: Tensor) -> tuple[Tensor, ...]:
-    """Fields of `Found` from the third on, where no statistics are requested."""
-    number, place = _build_empty_tensor(like.device, torch.float32), _build_empty_tensor(like.device, torch.int64)
-    return number, place, number, place, number, number
+    """Fields of `ForwardOutput` from the third on, where no statistics are requested."""
+    floats, integers = _build_empty_tensor(like.device, torch.float32), _build_empty_tensor(like.device, torch.int64)
+    return floats, integers, floats, integers, floats, floats
 
 
 def _allocate_context(query: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,19 +134,19 @@ def _build_empty_tensor(device: torch.device, dtype: torch.dtype) -> Tensor:
     return torch.empty(0, device=device, dtype=dtype)
 
 
-def _launch_next_top(query: Tensor, keys: Tensor, plan: Plan, taken: int, found: ForwardOutput) -> None:
+def _launch_next_top(query: Tensor, keys: Tensor, plan: Plan, count: int, output: ForwardOutput) -> None:
     """Launch the pass for the next largest weight."""
     from regard.kernels.triton.flash import topk as programs
 
     batch, heads, queries, _ = query.shape
-    sides = pack_rows(query), pack_rows(keys), found.lse, found.best, found.best_keys
-    first = *sides, *_build_score_arguments(query, keys, plan), taken, found.best.shape[3]
-    shape = {"SLOTS": max(2, 1 << (taken - 1).bit_length()), "LATE": plan.scale > 0}
+    sides = pack_rows(query), pack_rows(keys), output.lse, output.best, output.best_keys
+    first = *sides, *_build_score_arguments(query, keys, plan), count, output.best.shape[3]
+    shape = {"SLOTS": max(2, 1 << (count - 1).bit_length()), "LATE": plan.scale > 0}
     shape |= {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0}
 
-    def by(tiles: list[int]) -> None:
+    def start(tiles: list[int]) -> None:
         launch_kernel(
-            programs.following,
+            programs.find_next_top,
             (_count_tiles(queries, tiles[0]), batch * heads),
             first,
             **shape,
@@ -147,26 +154,26 @@ def _launch_next_top(query: Tensor, keys: Tensor, plan: Plan, taken: int, found:
         )
 
     tall, wide, *rest = plan.tiles
-    launch_fitting("following", by, [tall, min(wide, WIDEST), *rest], query, query)
+    launch_fitting("find_next_top", start, [tall, min(wide, WIDEST), *rest], query, query)
 
 
-def _launch_column_sums(query: Tensor, keys: Tensor, plan: Plan, found: ForwardOutput) -> None:
+def _launch_column_sums(query: Tensor, keys: Tensor, plan: Plan, output: ForwardOutput) -> None:
     from regard.kernels.triton.flash import column_sums as programs
 
     batch, heads, _, _ = query.shape
-    first = pack_rows(query), pack_rows(keys), found.lse, found.received, *_build_score_arguments(query, keys, plan)
+    first = pack_rows(query), pack_rows(keys), output.lse, output.received, *_build_score_arguments(query, keys, plan)
     shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0}
 
-    def by(tiles: list[int]) -> None:
+    def start(tiles: list[int]) -> None:
         launch_kernel(
-            programs.received,
+            programs.sum_columns,
             (_count_tiles(keys.shape[2], tiles[1]), batch * heads),
             first,
             **shape,
             **build_tile_arguments(query, tiles),
         )
 
-    launch_fitting("received", by, plan.tiles, query, query)
+    launch_fitting("sum_columns", start, plan.tiles, query, query)
 
 
 def _build_score_arguments(query: Tensor, keys: Tensor, plan: Plan) -> tuple[Any, ...]:
@@ -183,14 +190,16 @@ def _launch_uniform_sums(query: Tensor, keys: Tensor, plan: Plan, uniform: Tenso
     (batch, _, queries, _), length = query.shape, keys.shape[2]
     heads = 1 if plan.mask is None else plan.mask.shape[1]
     counts = uniform.new_empty(batch, heads, queries)
-    even = uniform if heads == uniform.shape[1] else uniform.new_empty(batch, heads, length)
+    sums = uniform if heads == uniform.shape[1] else uniform.new_empty(batch, heads, length)
     scope = *build_tensor_arguments(plan)[2:], plan.offset, plan.window, heads, queries, length
-    shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "M": EACH, "N": EACH}
+    shape = {"CAUSAL": plan.causal, "WINDOWED": plan.window >= 0, "M": MASK_TILE, "N": MASK_TILE}
     with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
-        launch_kernel(programs.counted, (_count_tiles(queries, EACH), batch * heads), (counts, *scope), **shape)
-        launch_kernel(programs.evened, (_count_tiles(length, EACH), batch * heads), (counts, even, *scope), **shape)
-    if even is not uniform:
-        uniform.copy_(even.expand_as(uniform))
+        launch_kernel(programs.count_keys, (_count_tiles(queries, MASK_TILE), batch * heads), (counts, *scope), **shape)
+        launch_kernel(
+            programs.sum_uniform, (_count_tiles(length, MASK_TILE), batch * heads), (counts, sums, *scope), **shape
+        )
+    if sums is not uniform:
+        uniform.copy_(sums.expand_as(uniform))
 
 
 class Gradients(NamedTuple):
@@ -210,7 +219,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
 
     batch, heads, queries, _ = query.shape
     span = queries + keys.shape[2] - 1
-    made = Gradients(
+    gradients = Gradients(
         torch.empty_like(query, memory_format=torch.contiguous_format),
         torch.empty_like(keys, memory_format=torch.contiguous_format),
         torch.empty_like(values, memory_format=torch.contiguous_format),
@@ -221,84 +230,94 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
     if plan.centres is not None:
         if wants_bias:
             raise ValueError("a bias has no gradient beside windows that queries place")
-        pulled = made.centres if wants_centres else None
-        windows.backward(gradient, query, keys, values, context, lse, plan._replace(tiles=tiles), (*made[:3], pulled))
-        return made
+        pulled = gradients.centres if wants_centres else None
+        windows.backward(gradient, query, keys, values, context, lse, plan._replace(tiles=tiles), (*gradients[:3], pulled))
+        return gradients
     sides = pack_rows(query), pack_rows(keys), pack_rows(values), pack_rows(gradient), lse, torch.empty_like(lse)
     numbers = build_number_arguments(query, keys, values, plan)
     shape = {"V": round_up(values.shape[3]), **build_scope_flags(plan)}
 
-    def queries_by(tiles: list[int]) -> None:
+    def launch_dq(tiles: list[int]) -> None:
         grid = _count_tiles(queries, tiles[0]), batch * heads
         first = (
             *sides,
             pack_rows(context),
-            pack_rows(made.query),
+            pack_rows(gradients.query),
             None,
             None,
             *build_tensor_arguments(plan),
             plan.seed,
             *numbers,
         )
-        launch_kernel(programs.of_queries, grid, first, **shape, EVEN=False, **build_tile_arguments(query, tiles))
+        launch_kernel(programs.write_dq, grid, first, **shape, EVEN=False, **build_tile_arguments(query, tiles))
 
-    def memory_by(tiles: list[int]) -> None:
+    def launch_dkv(tiles: list[int]) -> None:
         grid = _count_tiles(keys.shape[2], tiles[1]), batch * keys.shape[1]
         bias, _, *scope = build_tensor_arguments(plan)
         offset, window, _, *others = numbers
-        first = *sides, pack_rows(made.keys), pack_rows(made.values), bias, *scope, plan.seed, offset, window, *others
-        launch_kernel(programs.of_memory, grid, first, **shape, **build_tile_arguments(query, tiles))
+        first = (
+            *sides,
+            pack_rows(gradients.keys),
+            pack_rows(gradients.values),
+            bias,
+            *scope,
+            plan.seed,
+            offset,
+            window,
+            *others,
+        )
+        launch_kernel(programs.write_dkv, grid, first, **shape, **build_tile_arguments(query, tiles))
 
-    launch_fitting("of_queries", queries_by, tiles, query, values)
-    launch_fitting("of_memory", memory_by, tiles, query, values)
+    launch_fitting("write_dq", launch_dq, tiles, query, values)
+    launch_fitting("write_dkv", launch_dkv, tiles, query, values)
     if wants_bias:
-        _launch_bias(sides, values, plan, numbers, made.bias)
-    return made
+        _launch_bias(sides, values, plan, numbers, gradients.bias)
+    return gradients
 
 
-def _launch_bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any, ...], found: Tensor) -> None:
+def _launch_bias(sides: tuple[Any, ...], values: Tensor, plan: Plan, numbers: tuple[Any, ...], d_bias: Tensor) -> None:
     """Launch the kernel of dBias."""
     from regard.kernels.triton.flash import backward as programs
 
-    (batch, heads, span), query = found.shape, sides[0][0]
+    (batch, heads, span), query = d_bias.shape, sides[0][0]
     bias, _, *scope = build_tensor_arguments(plan)
     offset, window, _, *others = numbers
 
     def start(tiles: list[int]) -> None:
-        each = min(*tiles[:2], 32)  # it has twice as many keys
-        shape = {**build_tile_arguments(query, tiles), "M": each, "V": round_up(values.shape[3])}
+        tile = min(*tiles[:2], 32)  # it has twice as many keys
+        shape = {**build_tile_arguments(query, tiles), "M": tile, "V": round_up(values.shape[3])}
         kind = {name: shape[name] for name in shape if name != "N"}
-        programs.of_bias[(_count_tiles(span, each), batch * heads)](
-            *sides, found, bias, *scope, plan.seed, offset, window, *others,
+        programs.write_dbias[(_count_tiles(span, tile), batch * heads)](
+            *sides, d_bias, bias, *scope, plan.seed, offset, window, *others,
             CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **kind,
         )  # fmt: skip
 
-    launch_fitting("of_bias", start, plan.tiles, query, values)
+    launch_fitting("write_dbias", start, plan.tiles, query, values)
 
 
-def compute_weights(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, chosen: Selection) -> Tensor:
+def compute_weights(query: Tensor, keys: Tensor, v: Tensor | None, plan: Plan, selection: Selection) -> Tensor:
     """Launch the kernel of selected float32 weights; with `v` the score is additive."""
     from regard.kernels.triton.flash.weights import weights_kernel as program
 
-    (batch, heads, queries, size), length, count = query.shape, keys.shape[2], len(chosen.queries)
-    taken = heads if chosen.heads is None else len(chosen.heads)
-    among = range(length) if chosen.keys is None else chosen.keys
-    found = query.new_empty(batch, taken, count, len(among), dtype=torch.float32)
-    if found.numel() == 0:
-        return found
+    (batch, heads, queries, size), length, count = query.shape, keys.shape[2], len(selection.queries)
+    head_count = heads if selection.heads is None else len(selection.heads)
+    key_range = range(length) if selection.keys is None else selection.keys
+    weights = query.new_empty(batch, head_count, count, len(key_range), dtype=torch.float32)
+    if weights.numel() == 0:
+        return weights
     bias, _, *scope = build_tensor_arguments(plan)
 
     def start(tiles: list[int]) -> None:
-        program[(_count_tiles(count, tiles[0]), batch * taken)](
-            pack_rows(query), pack_rows(keys), None if v is None else (v, *broadcast_strides(v, 1)), chosen.lse, found,
-            chosen.queries, chosen.heads, bias, *scope,
-            plan.offset, plan.window, plan.scale, heads, taken, heads // keys.shape[1], queries, length, count, size,
-            among.start, among.stop,
+        program[(_count_tiles(count, tiles[0]), batch * head_count)](
+            pack_rows(query), pack_rows(keys), None if v is None else (v, *broadcast_strides(v, 1)), selection.lse, weights,
+            selection.queries, selection.heads, bias, *scope,
+            plan.offset, plan.window, plan.scale, heads, head_count, heads // keys.shape[1], queries, length, count, size,
+            key_range.start, key_range.stop,
             ADDITIVE=v is not None, CAUSAL=plan.causal, WINDOWED=plan.window >= 0, **build_tile_arguments(query, tiles),
         )  # fmt: skip
 
-    launch_fitting("weigh", start, plan.tiles, query, query)
-    return found
+    launch_fitting("weights", start, plan.tiles, query, query)
+    return weights
 
 
 def _count_tiles(length: int, tile: int) -> int:

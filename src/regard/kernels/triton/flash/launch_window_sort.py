@@ -27,15 +27,15 @@ class SortedQueries(NamedTuple):
 
     order: Tensor
     ends: Tensor
-    placed: Tensor
+    sorted_centres: Tensor
 
 
 def compute_bin_width(keys: int) -> int:
     """Keys of a bin, within which queries are not sorted: a power of two."""
-    wide = MIN_BIN
-    while wide * BINS < keys:  # no logarithm, on which torch.compile would guard for 512 lengths
-        wide *= 2
-    return wide
+    bin_width = MIN_BIN
+    while bin_width * BINS < keys:  # no logarithm, on which torch.compile would guard for 512 lengths
+        bin_width *= 2
+    return bin_width
 
 
 def pad_length(queries: int) -> int:
@@ -54,43 +54,43 @@ def sort_by_counting(centres: Tensor, keys: int) -> SortedQueries:
     """Counting sort in two launches."""
     from regard.kernels.triton.flash import window_sort as programs
 
-    (batch, queries), found = centres.shape, allocate_output(centres, keys)
-    bins, count = max(16, 1 << (found.ends.shape[1] - 1).bit_length()), -(-pad_length(queries) // TILE)
-    tallies = found.order.new_empty(batch, count, bins + TILE, dtype=torch.int16)
-    sizes = {"STRETCH": compute_bin_width(keys), "BINS": bins, "STEP": STEP, "PART": PART, "M": TILE}
+    (batch, queries), output = centres.shape, allocate_output(centres, keys)
+    bins, count = max(16, 1 << (output.ends.shape[1] - 1).bit_length()), -(-pad_length(queries) // TILE)
+    tallies = output.order.new_empty(batch, count, bins + TILE, dtype=torch.int16)
+    sizes = {"BIN_WIDTH": compute_bin_width(keys), "BINS": bins, "STEP": STEP, "PART": PART, "M": TILE}
     with tiles.use_device(centres.device):
         first = centres, tallies, queries, keys
         launch_cache.launch_cached(programs.count_kernel, (count, batch, 1), sizes, first, num_warps=WARPS)
-        then = centres, tallies, *found, queries, keys
-        launch_cache.launch_cached(programs.order_kernel, (count, batch, 1), sizes, then, num_warps=WARPS)
-    return found
+        second = centres, tallies, *output, queries, keys
+        launch_cache.launch_cached(programs.order_kernel, (count, batch, 1), sizes, second, num_warps=WARPS)
+    return output
 
 
 def sort_with_torch(centres: Tensor, keys: int) -> SortedQueries:
     """PyTorch's sort: one flat sort of integers takes a GPU fewer passes than one per row."""
-    (batch, queries), wide = centres.shape, compute_bin_width(keys)
-    stretches = (keys - 1) // wide + 1
-    kind = torch.int16 if batch * stretches < 1 << 15 else torch.int32 if batch * stretches < 1 << 31 else torch.int64
+    (batch, queries), bin_width = centres.shape, compute_bin_width(keys)
+    bin_count = (keys - 1) // bin_width + 1
+    kind = torch.int16 if batch * bin_count < 1 << 15 else torch.int32 if batch * bin_count < 1 << 31 else torch.int64
     with torch.no_grad():
-        places = (centres.nan_to_num(0.0).clamp(0, keys) * (1 / wide)).to(kind).clamp(max=stretches - 1)
+        bins = (centres.nan_to_num(0.0).clamp(0, keys) * (1 / bin_width)).to(kind).clamp(max=bin_count - 1)
         rows = torch.arange(batch, device=centres.device)[:, None]
-        sorted_places, order = (places + (rows * stretches).to(kind)).flatten().sort(stable=True)
-        every = torch.arange(batch * stretches, device=centres.device, dtype=kind)
-        ends = torch.searchsorted(sorted_places, every, right=True).view(batch, stretches) - rows * queries
+        sorted_bins, order = (bins + (rows * bin_count).to(kind)).flatten().sort(stable=True)
+        all_bins = torch.arange(batch * bin_count, device=centres.device, dtype=kind)
+        ends = torch.searchsorted(sorted_bins, all_bins, right=True).view(batch, bin_count) - rows * queries
         order = order.view(batch, queries) - rows * queries
-        placed = centres.gather(1, order).clamp(-OUTSIDE, OUTSIDE)
-        return SortedQueries(order.int(), ends.int(), F.pad(placed, (0, pad_length(queries) - queries), value=-FAR))
+        in_order = centres.gather(1, order).clamp(-OUTSIDE, OUTSIDE)
+        return SortedQueries(order.int(), ends.int(), F.pad(in_order, (0, pad_length(queries) - queries), value=-FAR))
 
 
 def allocate_output(centres: Tensor, keys: int) -> SortedQueries:
     """Allocate the outputs."""
-    (batch, queries), stretches = centres.shape, (keys - 1) // compute_bin_width(keys) + 1
+    (batch, queries), bin_count = centres.shape, (keys - 1) // compute_bin_width(keys) + 1
     order = torch.empty_like(centres, dtype=torch.int32)
-    return SortedQueries(order, order.new_empty(batch, stretches), centres.new_empty(batch, pad_length(queries)))
+    return SortedQueries(order, order.new_empty(batch, bin_count), centres.new_empty(batch, pad_length(queries)))
 
 
 def sort_forward(centres: Tensor, keys: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Operator of the sort: the fields of `Ordered`."""
+    """Operator of the sort: the fields of `SortedQueries`."""
     return tuple(sort_by_counting(centres, keys) if centres.shape[1] <= MAX_COUNTED else sort_with_torch(centres, keys))  # type: ignore[return-value]
 
 

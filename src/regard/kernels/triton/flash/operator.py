@@ -13,31 +13,32 @@ Five = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 TENSORS = Plan._fields.index("offset")
 """The number of leading fields of a plan that are tensors or None."""
-LAST = Plan._fields.index("order")
+FIRST_ORDER = Plan._fields.index("order")
 """The index of the tensor fields after its numbers: the order of the queries."""
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest) -> ForwardOutput:
+def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, requested: StatisticsRequest) -> ForwardOutput:
     """Run FlashAttention; only the context is differentiable."""
     if not torch.compiler.is_compiling():
-        return attend_eager(query, keys, values, plan, asked)
-    found = ForwardOutput(*forward_operator(query, keys, values, *plan, list(map(int, asked))))
-    return ForwardOutput(found.context, *(each.detach() for each in found[1:]))
+        return attend_eager(query, keys, values, plan, requested)
+    outputs = ForwardOutput(*forward_operator(query, keys, values, *plan, list(map(int, requested))))
+    return ForwardOutput(outputs.context, *(each.detach() for each in outputs[1:]))
 
 
 def run_forward(
     query: Tensor, keys: Tensor, values: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
-    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None, asked: list[int],
+    offset: int, window: int, causal: bool, gaussian: int, width: float, scale: float, dropout: float,
+    tiles: list[int], bin_width: int, order: Tensor | None, ends: Tensor | None, sorted_centres: Tensor | None,
+    requested: list[int],
 ) -> Eight:  # fmt: skip
-    """Forward operator: the fields of `Found`, from those of `Plan` and `Asked`."""
+    """Forward operator: the fields of `ForwardOutput`, from those of `Plan` and `StatisticsRequest`."""
     plan = Plan(
-        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
-        order, ends, placed,
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, gaussian, width, scale, dropout, tiles, bin_width,
+        order, ends, sorted_centres,
     )  # fmt: skip
-    return tuple(launch.forward(query, keys, values, plan, _parse_request(asked)))  # type: ignore[return-value]
+    return tuple(launch.forward(query, keys, values, plan, _parse_request(requested)))  # type: ignore[return-value]
 
 
 forward_operator = torch.library.custom_op("regard::one_pass", run_forward, mutates_args=())
@@ -52,24 +53,30 @@ def run_backward(
     gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
     bias: Tensor | None, centres: Tensor | None, keep: Tensor | None, mask: Tensor | None,
     offsets: Tensor | None, seed: Tensor | None,
-    offset: int, window: int, causal: bool, bell: int, width: float, scale: float, dropout: float,
-    tiles: list[int], stretch: int, order: Tensor | None, ends: Tensor | None, placed: Tensor | None,
+    offset: int, window: int, causal: bool, gaussian: int, width: float, scale: float, dropout: float,
+    tiles: list[int], bin_width: int, order: Tensor | None, ends: Tensor | None, sorted_centres: Tensor | None,
     wants_bias: bool, wants_centres: bool,
 ) -> Five:  # fmt: skip
     """Backward operator: the fields of `Gradients`, with those of bias and centres in their shapes."""
     plan = Plan(
-        bias, centres, keep, mask, offsets, seed, offset, window, causal, bell, width, scale, dropout, tiles, stretch,
-        order, ends, placed,
+        bias, centres, keep, mask, offsets, seed, offset, window, causal, gaussian, width, scale, dropout, tiles, bin_width,
+        order, ends, sorted_centres,
     )  # fmt: skip
-    made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
-    d_bias = lse.new_empty(0) if bias is None or not wants_bias else made.bias.sum_to_size(bias.shape)
-    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _sum_heads(made.centres).to(centres.dtype)
-    return made.query, made.keys, made.values, d_bias, d_centres  # separately: an operator may not return a tensor twice
+    gradients = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+    d_bias = lse.new_empty(0) if bias is None or not wants_bias else gradients.bias.sum_to_size(bias.shape)
+    d_centres = lse.new_empty(0) if centres is None or not wants_centres else _sum_heads(gradients.centres).to(centres.dtype)
+    return (
+        gradients.query,
+        gradients.keys,
+        gradients.values,
+        d_bias,
+        d_centres,
+    )  # separately: an operator may not return a tensor twice
 
 
-def _sum_heads(pulled: Tensor) -> Tensor:
+def _sum_heads(d_centres: Tensor) -> Tensor:
     """The gradient of the centres summed over heads."""
-    return pulled.squeeze(1) if pulled.shape[1] == 1 else pulled.sum(1)
+    return d_centres.squeeze(1) if d_centres.shape[1] == 1 else d_centres.sum(1)
 
 
 backward_operator = torch.library.custom_op("regard::one_pass_backward", run_backward, mutates_args=())
@@ -86,8 +93,8 @@ def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Te
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     plan = inputs[3:-1]
-    ctx.save_for_backward(*inputs[:3], output[0], output[1], *plan[:TENSORS], *plan[LAST:])
-    ctx.numbers = plan[TENSORS:LAST]
+    ctx.save_for_backward(*inputs[:3], output[0], output[1], *plan[:TENSORS], *plan[FIRST_ORDER:])
+    ctx.numbers = plan[TENSORS:FIRST_ORDER]
     ctx.wants = [inputs[place] is not None and ctx.needs_input_grad[place] for place in (3, 4)]
 
 
@@ -110,14 +117,16 @@ class EagerAttention(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, query, keys, values, bias, centres, plan, asked):  # type: ignore[no-untyped-def]
-        found = launch.forward(query, keys, values, plan, asked, launch.allocate_least(query, keys, values, asked))
-        ctx.save_for_backward(query, keys, values, *found[:2], *plan[:TENSORS], *plan[LAST:])
-        ctx.numbers = plan[TENSORS:LAST]
-        given = tuple(found) if any(asked) else found[:2]
-        ctx.mark_non_differentiable(*given[1:])
+    def forward(ctx, query, keys, values, bias, centres, plan, requested):  # type: ignore[no-untyped-def]
+        outputs = launch.forward(
+            query, keys, values, plan, requested, launch.allocate_minimal(query, keys, values, requested)
+        )
+        ctx.save_for_backward(query, keys, values, *outputs[:2], *plan[:TENSORS], *plan[FIRST_ORDER:])
+        ctx.numbers = plan[TENSORS:FIRST_ORDER]
+        differentiated = tuple(outputs) if any(requested) else outputs[:2]
+        ctx.mark_non_differentiable(*differentiated[1:])
         ctx.set_materialize_grads(False)
-        return given
+        return differentiated
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -127,19 +136,19 @@ class EagerAttention(torch.autograd.Function):
         query, keys, values, context, lse, *tensors = ctx.saved_tensors
         plan = Plan._make((*tensors[:TENSORS], *ctx.numbers, *tensors[TENSORS:]))
         wants_bias, wants_centres = ctx.needs_input_grad[3:5]
-        made = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
-        d_bias = made.bias.sum_to_size(tensors[0].shape) if wants_bias else None
-        d_centres = _sum_heads(made.centres).to(tensors[1].dtype) if wants_centres else None
-        return made.query, made.keys, made.values, d_bias, d_centres, None, None
+        gradients = launch.backward(gradient, query, keys, values, context, lse, plan, wants_bias, wants_centres)
+        d_bias = gradients.bias.sum_to_size(tensors[0].shape) if wants_bias else None
+        d_centres = _sum_heads(gradients.centres).to(tensors[1].dtype) if wants_centres else None
+        return gradients.query, gradients.keys, gradients.values, d_bias, d_centres, None, None
 
 
-def attend_eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, asked: StatisticsRequest) -> ForwardOutput:
+def attend_eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, requested: StatisticsRequest) -> ForwardOutput:
     """Eager FlashAttention, which saves tensors only where a backward may follow."""
     inputs = query, keys, values, plan.bias, plan.centres
     if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
-        return launch.forward(query, keys, values, plan, asked, launch.allocate_least(query, keys, values, asked))
-    found = EagerAttention.apply(*inputs, plan, asked)  # type: ignore[no-untyped-call]
-    return ForwardOutput(*found) if any(asked) else ForwardOutput(*found, *launch.build_empty_statistics(query))
+        return launch.forward(query, keys, values, plan, requested, launch.allocate_minimal(query, keys, values, requested))
+    outputs = EagerAttention.apply(*inputs, plan, requested)  # type: ignore[no-untyped-call]
+    return ForwardOutput(*outputs) if any(requested) else ForwardOutput(*outputs, *launch.build_empty_statistics(query))
 
 
 def _parse_request(numbers: list[int]) -> StatisticsRequest:

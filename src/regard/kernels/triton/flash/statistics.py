@@ -1,6 +1,6 @@
 """Online statistics of each query, accumulated per thread and reduced over the four threads of a row at the end.
 
-The accumulator layout of tensor cores has four threads per row (HANDS), with two columns in every eight. Sums over the
+The accumulator layout of tensor cores has four threads per row (LANES), with two columns in every eight. Sums over the
 columns of one thread need no shuffle, and column indices are compile-time constants, not registers: compiled for sm_90,
 heads of 64 and tiles of 64 x 64, the loop over tiles has 295 instructions, and 408 with entropy, peak and mean position,
 each of which takes one per column; 128 registers suffice without spilling.
@@ -21,12 +21,12 @@ WHOLE = tl.constexpr(32)
 
 @triton.jit
 @no_type_check
-def split_lanes(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def split_lanes(data, M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Reshape a tile by the thread that has a column: (M, 4, N / 4), without data movement.
 
     Without tensor cores it is (M, 1, N). With four threads in float32 beside a bias, Triton 3.6 computed wrong sums.
     """
-    if HANDS == 1:
+    if LANES == 1:
         data = data[:, None, :]
     else:
         pairs = tl.reshape(data, [M, N // 8, 4, 2])
@@ -36,127 +36,127 @@ def split_lanes(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def sum_per_lane(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def sum_per_lane(data, M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Sums per thread of a row: (M, 4, 1), or (M, 1, 1)."""
-    return tl.sum(data, 1)[:, None, None] if HANDS == 1 else tl.sum(split_lanes(data, M, N, HANDS), 2, keep_dims=True)
+    return tl.sum(data, 1)[:, None, None] if LANES == 1 else tl.sum(split_lanes(data, M, N, LANES), 2, keep_dims=True)
 
 
 @triton.jit
 @no_type_check
-def find_lane_columns(slot, HANDS: tl.constexpr):
+def find_lane_columns(slot, LANES: tl.constexpr):
     """Column indices of the first thread in a tile; those of each next one are two further."""
-    return slot if HANDS == 1 else slot // 2 * 8 + slot % 2
+    return slot if LANES == 1 else slot // 2 * 8 + slot % 2
 
 
 @triton.jit
 @no_type_check
-def find_lane_offsets(HANDS: tl.constexpr):
+def find_lane_offsets(LANES: tl.constexpr):
     """Offset of each thread's columns from those of the first."""
-    return 2 * tl.arange(0, HANDS)[None, :, None]
+    return 2 * tl.arange(0, LANES)[None, :, None]
 
 
 @triton.jit
 @no_type_check
-def split_halves(data, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def split_halves(data, M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Split into the first and the last columns of each thread, which are half a tile apart."""
-    return tl.split(tl.permute(tl.reshape(data, [M, HANDS, 2, N // (2 * HANDS)]), [0, 1, 3, 2]))
+    return tl.split(tl.permute(tl.reshape(data, [M, LANES, 2, N // (2 * LANES)]), [0, 1, 3, 2]))
 
 
 @triton.jit
 @no_type_check
-def start_peak(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def start_peak(M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """The initial peak: the position of the saved columns, and their distance below the maximum."""
-    kept: tl.constexpr = N // (2 * HANDS) if N > WHOLE else N // HANDS
-    return tl.zeros([M, HANDS, 1], tl.int32), tl.zeros([M, HANDS, kept], tl.float32)
+    distances: tl.constexpr = N // (2 * LANES) if N > WHOLE else N // LANES
+    return tl.zeros([M, LANES, 1], tl.int32), tl.zeros([M, LANES, distances], tl.float32)
 
 
 @triton.jit
 @no_type_check
-def update_peak(peak, scores, most, risen, k0, M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def update_peak(peak, scores, tile_max, risen, k0, M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Update the peak, which is in this tile where the maximum has risen; scores are per thread, the maximum finite.
 
     A thread saves its columns, of wider tiles the half with the maximum. That is one predicated instruction per column; the
     argmax among them is computed after the last tile.
     """
-    start, kept = peak
-    most, risen = most[:, None, None], risen[:, None, None]
+    start, distances = peak
+    tile_max, risen = tile_max[:, None, None], risen[:, None, None]
     if N <= WHOLE:
-        start, kept = tl.where(risen, k0, start), tl.where(risen, scores - most, kept)
+        start, distances = tl.where(risen, k0, start), tl.where(risen, scores - tile_max, distances)
     else:
-        early, late = split_halves(scores, M, N, HANDS)
-        found = tl.max(early, 2, keep_dims=True) == most
-        sooner, later = risen & found, risen & (found == 0)
-        start, kept = tl.where(sooner, k0, start), tl.where(sooner, early - most, kept)
-        start, kept = tl.where(later, k0 + N // 2, start), tl.where(later, late - most, kept)
-    return start, kept
+        early, late = split_halves(scores, M, N, LANES)
+        in_early = tl.max(early, 2, keep_dims=True) == tile_max
+        sooner, later = risen & in_early, risen & (in_early == 0)
+        start, distances = tl.where(sooner, k0, start), tl.where(sooner, early - tile_max, distances)
+        start, distances = tl.where(later, k0 + N // 2, start), tl.where(later, late - tile_max, distances)
+    return start, distances
 
 
 @triton.jit
 @no_type_check
-def find_argmax_key(peak, N: tl.constexpr, HANDS: tl.constexpr):
+def find_argmax_key(peak, N: tl.constexpr, LANES: tl.constexpr):
     """The argmax key of a peak, the first of equal ones; 0 where the maximum is NaN."""
-    start, kept = peak
-    slot = tl.arange(0, N // (2 * HANDS) if N > WHOLE else N // HANDS)
-    place = start + find_lane_columns(slot, HANDS)[None, None, :] + find_lane_offsets(HANDS)
-    place = tl.min(tl.min(tl.where(kept == 0, place, NEVER), 2), 1)
+    start, distances = peak
+    slot = tl.arange(0, N // (2 * LANES) if N > WHOLE else N // LANES)
+    place = start + find_lane_columns(slot, LANES)[None, None, :] + find_lane_offsets(LANES)
+    place = tl.min(tl.min(tl.where(distances == 0, place, NEVER), 2), 1)
     return tl.where(place == NEVER, 0, place)
 
 
 @triton.jit
 @no_type_check
-def start_sums(M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def start_sums(M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Initial accumulators: peak, Σ p (s - max), Σ p (k - low); Σ p, mean and Σ p (k - mean)² of positions from `low` on."""
-    none, row = tl.zeros([M, HANDS, 1], tl.float32), tl.zeros([M], tl.float32)
-    return start_peak(M, N, HANDS), none, none, row, row, none
+    none, row = tl.zeros([M, LANES, 1], tl.float32), tl.zeros([M], tl.float32)
+    return start_peak(M, N, LANES), none, none, row, row, none
 
 
 @triton.jit
 @no_type_check
 def update_sums(
-    parts, scores, most, below, p, mass, risen, change, total, falls, seen, k0, low,
+    parts, scores, tile_max, below, p, mass, risen, change, total, rescale, allowed, k0, low,
     PEAK: tl.constexpr, ENTROPIC: tl.constexpr, MOMENTS: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr,
 ):  # fmt: skip
     """Accumulate the statistics of a tile; its Σ p, mass, and that of the tiles before, total, are per thread."""
     peak, energy, moment, reach, mean, scatter = parts
-    fallen = falls[:, None, None]
+    lane_rescale = rescale[:, None, None]
     if PEAK:
-        if seen is not None:
-            most = tl.maximum(most, LOWEST)
-        peak = update_peak(peak, split_lanes(scores, M, N, HANDS), most, risen, k0, M, N, HANDS)
+        if allowed is not None:
+            tile_max = tl.maximum(tile_max, LOWEST)
+        peak = update_peak(peak, split_lanes(scores, M, N, LANES), tile_max, risen, k0, M, N, LANES)
     if ENTROPIC:
-        if seen is not None:
+        if allowed is not None:
             below = tl.maximum(below, -1e30)  # minus infinity times a weight of 0 would be NaN
-        here = sum_per_lane(p * below, M, N, HANDS)
-        energy = fallen * (energy + total * change[:, None, None]) + here
+        tile_sum = sum_per_lane(p * below, M, N, LANES)
+        energy = lane_rescale * (energy + total * change[:, None, None]) + tile_sum
     if MOMENTS > 0:
-        at = find_lane_columns(tl.arange(0, N // HANDS), HANDS)[None, None, :].to(tl.float32)
-        share = split_lanes(p, M, N, HANDS)
-        here = tl.sum(share * at, 2, keep_dims=True)
+        at = find_lane_columns(tl.arange(0, N // LANES), LANES)[None, None, :].to(tl.float32)
+        share = split_lanes(p, M, N, LANES)
+        tile_sum = tl.sum(share * at, 2, keep_dims=True)
     if MOMENTS == 1:
-        moment = fallen * moment + (here + (k0 - low) * mass)
+        moment = lane_rescale * moment + (tile_sum + (k0 - low) * mass)
     if MOMENTS == 2:  # means and variances are merged without squaring a far position
         added = reduce_lanes(mass)
-        some = tl.where(added > 0, added, 1.0)
-        middle = reduce_lanes(here + find_lane_offsets(HANDS) * mass) / some
-        away = at - (middle[:, None, None] - find_lane_offsets(HANDS))
+        divisor = tl.where(added > 0, added, 1.0)
+        middle = reduce_lanes(tile_sum + find_lane_offsets(LANES) * mass) / divisor
+        deviation = at - (middle[:, None, None] - find_lane_offsets(LANES))
         step = middle + (k0 - low) - mean
-        weight = added / (falls * reach + some)
-        joined = (1 / HANDS) * step * step * weight * falls * reach
-        scatter = fallen * scatter + tl.sum(share * away * away, 2, keep_dims=True) + joined[:, None, None]
+        weight = added / (rescale * reach + divisor)
+        joined = (1 / LANES) * step * step * weight * rescale * reach
+        scatter = lane_rescale * scatter + tl.sum(share * deviation * deviation, 2, keep_dims=True) + joined[:, None, None]
         mean += step * weight
-        reach = falls * reach + added
+        reach = rescale * reach + added
     return peak, energy, moment, reach, mean, scatter
 
 
 @triton.jit
 @no_type_check
-def finish_sums(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, HANDS: tl.constexpr):
+def finish_sums(parts, total, divisor, MOMENTS: tl.constexpr, N: tl.constexpr, LANES: tl.constexpr):
     """Final statistics of a row: argmax key, Σ p (s - max), and mean and variance of the position from `low` on."""
     peak, energy, moment, _, mean, scatter = parts
     if MOMENTS == 1:
-        mean = reduce_lanes(moment + find_lane_offsets(HANDS) * total) / divisor
-    return find_argmax_key(peak, N, HANDS), reduce_lanes(energy), mean, reduce_lanes(scatter) / divisor
+        mean = reduce_lanes(moment + find_lane_offsets(LANES) * total) / divisor
+    return find_argmax_key(peak, N, LANES), reduce_lanes(energy), mean, reduce_lanes(scatter) / divisor
 
 
 @triton.jit

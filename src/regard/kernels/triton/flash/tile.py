@@ -18,18 +18,18 @@ FAR, WHOLE = tl.constexpr(launch_window_sort.FAR), tl.constexpr(launch_window_so
 
 @triton.jit
 @no_type_check
-def load_rows(view, b, h, at, there, size, BLOCK: tl.constexpr):
-    """Load the rows `at` of one head, zeros outside the mask `there`, where nothing is read.
+def load_rows(view, b, h, at, valid, size, BLOCK: tl.constexpr):
+    """Load the rows `at` of one head, zeros outside the mask `valid`, where nothing is read.
 
-    `there` is None for an unmasked load.
+    `valid` is None for an unmasked load.
     """
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
-    place = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
-    real = (column < size)[None, :]
-    if there is not None:
-        real = real & there[:, None]
-    return tl.load(place, mask=real, other=0.0)
+    address = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
+    mask = (column < size)[None, :]
+    if valid is not None:
+        mask = mask & valid[:, None]
+    return tl.load(address, mask=mask, other=0.0)
 
 
 @triton.jit
@@ -46,15 +46,15 @@ def load_tile(view, b, h, start, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def store_rows(view, b, h, at, there, size, data, BLOCK: tl.constexpr):
-    """Store rows with the addressing of `rows`."""
+def store_rows(view, b, h, at, valid, size, data, BLOCK: tl.constexpr):
+    """Store rows with the addressing of `load_rows`."""
     column = tl.arange(0, BLOCK)
     base = view[0] + b.to(tl.int64) * view[1] + h.to(tl.int64) * view[2]
-    place = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
-    real = (column < size)[None, :]
-    if there is not None:
-        real = real & there[:, None]
-    tl.store(place, data.to(view[0].dtype.element_ty), mask=real)
+    address = base + at.to(tl.int64)[:, None] * view[3] + column[None, :]
+    mask = (column < size)[None, :]
+    if valid is not None:
+        mask = mask & valid[:, None]
+    tl.store(address, data.to(view[0].dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -71,10 +71,10 @@ def find_first_position(offset, offsets, b):
 @no_type_check
 def find_query_indices(place, centres, b, queries):
     """Query indices of a tile: consecutive or, with predicted windows, in sorted order."""
-    q = place
+    m = place
     if centres is not None:
-        q = tl.load(centres[1] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries)
-    return q
+        m = tl.load(centres[1] + b.to(tl.int64) * queries + place, mask=place < queries, other=queries)
+    return m
 
 
 @triton.jit
@@ -93,15 +93,15 @@ def load_centres(place, centres, b, queries):
 
 @triton.jit
 @no_type_check
-def compute_window_distances(k0, there, centre, N: tl.constexpr):
+def compute_window_distances(k0, valid, centre, N: tl.constexpr):
     """Distances of N keys from k0 on to the centres; larger than any window where there is no key or no query.
 
-    `there` is None without a mask.
+    `valid` is None without a mask.
     """
-    stands = k0 * 1.0 + tl.arange(0, N).to(tl.float32)  # the second term is loop-invariant
-    if there is not None:
-        stands = tl.where(there, stands, FAR)
-    return stands[None, :] - centre[:, None]
+    positions = k0 * 1.0 + tl.arange(0, N).to(tl.float32)  # the second term is loop-invariant
+    if valid is not None:
+        positions = tl.where(valid, positions, FAR)
+    return positions[None, :] - centre[:, None]
 
 
 @triton.jit
@@ -113,52 +113,65 @@ def find_whole_tiles(low, high, keys, N: tl.constexpr):
 
 @triton.jit
 @no_type_check
-def load_padding(keep, b, k, keys):
+def load_padding(keep, b, n, keys):
     """Padding mask of a tile of keys, with the bounds check."""
-    there = k < keys
+    valid = n < keys
     if keep is not None:
-        there &= tl.load(keep[0] + b.to(tl.int64) * keep[1] + k, mask=there, other=0) != 0
-    return there
+        valid &= tl.load(keep[0] + b.to(tl.int64) * keep[1] + n, mask=valid, other=0) != 0
+    return valid
 
 
 @triton.jit
 @no_type_check
 def compute_tile_mask(
-    b, h, q, k, first, there, mask, away, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
+    b, h, m, n, first, valid, mask, distance, queries, window, width, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr
 ):
-    """Mask of a tile; `there` is the padding mask of the keys.
+    """Mask of a tile; `valid` is the padding mask of the keys.
 
-    With predicted windows the distances `away` include it.
+    With predicted windows `distance` includes it.
     """
-    seen = tl.abs(away) <= width if away is not None else (q < queries)[:, None] & there[None, :]
-    far = k[None, :] - (q + first)[:, None]
+    allowed = tl.abs(distance) <= width if distance is not None else (m < queries)[:, None] & valid[None, :]
+    relative = n[None, :] - (m + first)[:, None]
     if CAUSAL:
-        seen &= far <= 0
+        allowed &= relative <= 0
     if WINDOWED:
-        seen &= (far <= window) & (far >= -window)
+        allowed &= (relative <= window) & (relative >= -window)
     if mask is not None:
         base = mask[0] + b.to(tl.int64) * mask[1] + h.to(tl.int64) * mask[2]
-        seen &= tl.load(base + q.to(tl.int64)[:, None] * mask[3] + k[None, :], mask=seen, other=0) != 0
-    return seen
+        allowed &= tl.load(base + m.to(tl.int64)[:, None] * mask[3] + n[None, :], mask=allowed, other=0) != 0
+    return allowed
 
 
 @triton.jit
 @no_type_check
 def compute_tile_scores(
-    asked, found, bias, b, h, q, k, seen, away, queries, scale, fall, BELL: tl.constexpr, PRECISION: tl.constexpr
+    q,
+    k,
+    bias,
+    b,
+    h,
+    m,
+    n,
+    allowed,
+    distance,
+    queries,
+    scale,
+    gaussian_factor,
+    GAUSSIAN: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):
-    """Scores of a tile, minus infinity where masked; `seen` is None without a mask.
+    """Scores of a tile, minus infinity where masked; `allowed` is None without a mask.
 
-    The bias has one element for each distance k - q. `fall` is the factor of (k - p)² in the Gaussian's exponent.
+    The bias has one element for each distance k - q. `gaussian_factor` is that of (k - p)² in the Gaussian's exponent.
     """
-    scores = tl.dot(asked, tl.trans(found), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
+    scores = tl.dot(q, tl.trans(k), input_precision=PRECISION).to(tl.float32) * (scale * LOG2E)
     if bias is not None:
         base = bias[0] + b.to(tl.int64) * bias[1] + h.to(tl.int64) * bias[2]
-        scores += LOG2E * tl.load(base + (k[None, :] - q[:, None] + queries - 1), mask=seen, other=0.0)
-    if BELL == 2:  # a renormalised Gaussian is a term of the scores
-        scores += fall * away * away
-    if seen is not None:
-        scores = tl.where(seen, scores, float("-inf"))
+        scores += LOG2E * tl.load(base + (n[None, :] - m[:, None] + queries - 1), mask=allowed, other=0.0)
+    if GAUSSIAN == 2:  # a renormalised Gaussian is a term of the scores
+        scores += gaussian_factor * distance * distance
+    if allowed is not None:
+        scores = tl.where(allowed, scores, float("-inf"))
     return scores
 
 
@@ -171,10 +184,10 @@ def compute_gaussian_factor(width):
 
 @triton.jit
 @no_type_check
-def sample_dropout(seed, number, q, k, queries, keys, dropout):
+def sample_dropout(seed, number, m, n, queries, keys, dropout):
     """Dropout factors: 1 / (1 - dropout) for kept weights, 0 for dropped ones, equal in every pass."""
-    place = (number.to(tl.int64) * queries + q.to(tl.int64)[:, None]) * keys + k.to(tl.int64)[None, :]
-    return tl.where(tl.rand(tl.load(seed), place) >= dropout, 1 / (1 - dropout), 0.0)
+    index = (number.to(tl.int64) * queries + m.to(tl.int64)[:, None]) * keys + n.to(tl.int64)[None, :]
+    return tl.where(tl.rand(tl.load(seed), index) >= dropout, 1 / (1 - dropout), 0.0)
 
 
 @triton.jit
@@ -228,9 +241,9 @@ def find_window_bounds(k0, centres, b, keys, width, N: tl.constexpr):
 
     Queries within a bin are unsorted, so that bins are taken whole.
     """
-    ends, stretch = centres[2], centres[3]
-    lowest, highest = find_bin(k0 - width - 1, keys, stretch), find_bin(k0 + N + width, keys, stretch)
-    row = ends + b.to(tl.int64) * ((keys - 1) // stretch + 1)
+    ends, bin_width = centres[2], centres[3]
+    lowest, highest = find_bin(k0 - width - 1, keys, bin_width), find_bin(k0 + N + width, keys, bin_width)
+    row = ends + b.to(tl.int64) * ((keys - 1) // bin_width + 1)
     return tl.load(row + lowest - 1, mask=lowest > 0, other=0), tl.load(row + highest)
 
 

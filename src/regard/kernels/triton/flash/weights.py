@@ -17,42 +17,42 @@ from regard.kernels.triton.flash.tile import (
 
 @triton.jit
 @no_type_check
-def compute_additive_scores(query, found, v, b, h, group, q, k, inside, there, size):
+def compute_additive_scores(query, key, v, b, h, group, m, n, inside, valid, size):
     """Additive scores Σ_d v_d tanh(q_d + k_d) of a tile, one hidden unit at a time; tanh x = 1 - 2 / (1 + e^{2x})."""
-    asked = query[0] + b.to(tl.int64) * query[1] + h.to(tl.int64) * query[2] + q.to(tl.int64) * query[3]
-    keyed = found[0] + b.to(tl.int64) * found[1] + (h // group).to(tl.int64) * found[2] + k.to(tl.int64) * found[3]
-    scores = tl.zeros([q.shape[0], k.shape[0]], tl.float32)
+    query_rows = query[0] + b.to(tl.int64) * query[1] + h.to(tl.int64) * query[2] + m.to(tl.int64) * query[3]
+    key_rows = key[0] + b.to(tl.int64) * key[1] + (h // group).to(tl.int64) * key[2] + n.to(tl.int64) * key[3]
+    scores = tl.zeros([m.shape[0], n.shape[0]], tl.float32)
     for unit in range(size):
-        left = tl.load(asked + unit, mask=inside, other=0.0).to(tl.float32)
-        right = tl.load(keyed + unit, mask=there, other=0.0).to(tl.float32)
-        pace = tl.load(v[0] + h * v[1] + unit).to(tl.float32)
-        grown = tl.exp2(tl.minimum((2 * LOG2E) * (left[:, None] + right[None, :]), 80.0))  # beyond it, tanh is 1
-        scores += pace * (1 - 2 / (1 + grown))
+        q_unit = tl.load(query_rows + unit, mask=inside, other=0.0).to(tl.float32)
+        k_unit = tl.load(key_rows + unit, mask=valid, other=0.0).to(tl.float32)
+        weight = tl.load(v[0] + h * v[1] + unit).to(tl.float32)
+        exponential = tl.exp2(tl.minimum((2 * LOG2E) * (q_unit[:, None] + k_unit[None, :]), 80.0))  # beyond it, tanh is 1
+        scores += weight * (1 - 2 / (1 + exponential))
     return scores * LOG2E
 
 
 @triton.jit
 @no_type_check
 def compute_masked_scores(
-    query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys, window, size, scale, asked,
+    query, key, v, bias, keep, mask, b, h, group, m, n, inside, first, queries, keys, window, size, scale, q,
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr, D: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Scores of a tile, dot product or additive, minus infinity where masked."""
-    there = load_padding(keep, b, k, keys)
-    seen = compute_tile_mask(b, h, q, k, first, there, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
+    valid = load_padding(keep, b, n, keys)
+    allowed = compute_tile_mask(b, h, m, n, first, valid, mask, None, queries, window, 0.0, CAUSAL, WINDOWED)
     if ADDITIVE:
-        scores = compute_additive_scores(query, found, v, b, h, group, q, k, inside, there, size)
-        scores = tl.where(seen, scores, float("-inf"))
+        scores = compute_additive_scores(query, key, v, b, h, group, m, n, inside, valid, size)
+        scores = tl.where(allowed, scores, float("-inf"))
     else:
-        key = load_rows(found, b, h // group, k, there, size, D)
-        scores = compute_tile_scores(asked, key, bias, b, h, q, k, seen, None, queries, scale, 1.0, 0, PRECISION)
+        k = load_rows(key, b, h // group, n, valid, size, D)
+        scores = compute_tile_scores(q, k, bias, b, h, m, n, allowed, None, queries, scale, 1.0, 0, PRECISION)
     return scores
 
 
 @triton.jit(do_not_specialize=["offset", "window", "queries", "keys", "count", "begin", "end"])
 @no_type_check
 def weights_kernel(
-    query, found, v, lse, weights, chosen, chosen_heads,
+    query, key, v, lse, weights, chosen, chosen_heads,
     bias, keep, mask, offsets,
     offset, window, scale, heads, taken, group, queries, keys, count, size, begin, end,
     ADDITIVE: tl.constexpr, CAUSAL: tl.constexpr, WINDOWED: tl.constexpr,
@@ -63,34 +63,34 @@ def weights_kernel(
     b, h = number // taken, number % taken
     if chosen_heads is not None:
         h = tl.load(chosen_heads + h).to(tl.int32)
-    place = tl.program_id(0) * M + tl.arange(0, M)
-    inside = place < count
-    q = tl.load(chosen + place, mask=inside, other=queries).to(tl.int32)
+    slot = tl.program_id(0) * M + tl.arange(0, M)
+    inside = slot < count
+    m = tl.load(chosen + slot, mask=inside, other=queries).to(tl.int32)
     first = find_first_position(offset, offsets, b)
-    asked = None
+    q = None
     if not ADDITIVE:
-        asked = load_rows(query, b, h, q, inside, size, D)
+        q = load_rows(query, b, h, m, inside, size, D)
     if lse is None:
-        highest = tl.full([M], float("-inf"), tl.float32)
+        row_max = tl.full([M], float("-inf"), tl.float32)
         total = tl.zeros([M], tl.float32)
         for k0 in range(0, keys, N):
             scores = compute_masked_scores(
-                query, found, v, bias, keep, mask, b, h, group, q, k0 + tl.arange(0, N), inside, first, queries, keys,
-                window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
+                query, key, v, bias, keep, mask, b, h, group, m, k0 + tl.arange(0, N), inside, first, queries, keys,
+                window, size, scale, q, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            above = tl.maximum(highest, tl.max(scores, 1))
-            base = tl.where(above == float("-inf"), 0.0, above)
-            total = total * tl.exp2(highest - base) + tl.sum(tl.exp2(scores - base[:, None]), 1)
-            highest = above
-        ended = tl.where(total == 0, float("inf"), highest + tl.log2(tl.where(total == 0, 1.0, total)))
+            new_max = tl.maximum(row_max, tl.max(scores, 1))
+            base = tl.where(new_max == float("-inf"), 0.0, new_max)
+            total = total * tl.exp2(row_max - base) + tl.sum(tl.exp2(scores - base[:, None]), 1)
+            row_max = new_max
+        row_lse = tl.where(total == 0, float("inf"), row_max + tl.log2(tl.where(total == 0, 1.0, total)))
     else:
-        ended = tl.load(lse + (b * heads + h).to(tl.int64) * queries + q, mask=inside, other=float("inf"))
-    row = (number.to(tl.int64) * count + place) * (end - begin) - begin
+        row_lse = tl.load(lse + (b * heads + h).to(tl.int64) * queries + m, mask=inside, other=float("inf"))
+    row = (number.to(tl.int64) * count + slot) * (end - begin) - begin
     for k0 in range(begin, end, N):
-        k = k0 + tl.arange(0, N)
+        n = k0 + tl.arange(0, N)
         scores = compute_masked_scores(
-            query, found, v, bias, keep, mask, b, h, group, q, k, inside, first, queries, keys,
-            window, size, scale, asked, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
+            query, key, v, bias, keep, mask, b, h, group, m, n, inside, first, queries, keys,
+            window, size, scale, q, ADDITIVE, CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        where = inside[:, None] & (k < end)[None, :]
-        tl.store(weights + row[:, None] + k[None, :], tl.exp2(scores - ended[:, None]), mask=where)
+        stored = inside[:, None] & (n < end)[None, :]
+        tl.store(weights + row[:, None] + n[None, :], tl.exp2(scores - row_lse[:, None]), mask=stored)

@@ -20,8 +20,8 @@ from regard.kernels.triton.flash.launch_window_sort import pad_length
 
 CONFIGS: dict[str, tuple[list[int], int]] = {
     "forward": ([64, 32, 4, 3], 128),
-    "of_queries": ([64, 32, 4, 3], 128),
-    "turned": ([32, 64, 4, 3], 128),
+    "write_dq": ([64, 32, 4, 3], 128),
+    "write_dkv_windows": ([32, 64, 4, 3], 128),
 }
 """Configurations for narrow heads: queries, keys, warps and stages of a program, and the register limit per thread.
 
@@ -58,23 +58,23 @@ class SortedBuffers(NamedTuple):
 def allocate_buffers(query: Tensor, gradient: Tensor, lse: Tensor) -> SortedBuffers:
     """Allocate the buffers, padded to whole tiles."""
     batch, heads, queries, size = query.shape
-    long = pad_length(queries)
+    padded = pad_length(queries)
     return SortedBuffers(
-        query.new_empty(batch, heads, long, size),
-        gradient.new_empty(batch, heads, long, gradient.shape[3]),
-        lse.new_empty(2, batch, heads, long),
+        query.new_empty(batch, heads, padded, size),
+        gradient.new_empty(batch, heads, padded, gradient.shape[3]),
+        lse.new_empty(2, batch, heads, padded),
     )
 
 
 def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor,
-             plan: Plan, made: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:  # fmt: skip
+             plan: Plan, gradients: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:  # fmt: skip
     """Launch the backward to query, keys, values and, unless None, centres, into the outputs `made`."""
     from regard.kernels.triton.flash import backward as programs
     from regard.kernels.triton.flash import backward_windows
 
     batch, heads, queries, _ = query.shape
-    d_query, d_keys, d_values, d_centres = made
-    found = allocate_buffers(query, gradient, lse)
+    d_query, d_keys, d_values, d_centres = gradients
+    buffers = allocate_buffers(query, gradient, lse)
     memory = pack_rows(keys), pack_rows(values)
     first = (
         pack_rows(query),
@@ -85,23 +85,32 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         pack_rows(context),
         pack_rows(d_query),
         d_centres,
-        tuple(found),
+        tuple(buffers),
     )
-    then = pack_rows(found.query), *memory, pack_rows(found.gradient), found.numbers, pack_rows(d_keys), pack_rows(d_values)
+    memory_first = (
+        pack_rows(buffers.query),
+        *memory,
+        pack_rows(buffers.gradient),
+        buffers.numbers,
+        pack_rows(d_keys),
+        pack_rows(d_values),
+    )
     rest = *build_tensor_arguments(plan), plan.seed, *build_number_arguments(query, keys, values, plan)
     shape = {"V": round_up(values.shape[3]), **build_scope_flags(plan)}
-    tiles, registers = select_config("of_queries", plan.tiles, query, values)
+    tiles, registers = select_config("write_dq", plan.tiles, query, values)
 
-    def queries_by(tiles: list[int]) -> None:
+    def launch_dq(tiles: list[int]) -> None:
         grid = pad_length(queries) // tiles[0], batch * heads
         kind = {**registers, "EVEN": is_even(keys, plan, tiles)}
-        launch_kernel(programs.of_queries, grid, (*first, *rest), **shape, **kind, **build_tile_arguments(query, tiles))
+        launch_kernel(programs.write_dq, grid, (*first, *rest), **shape, **kind, **build_tile_arguments(query, tiles))
 
-    launch_fitting("of_queries", queries_by, tiles, query, values, "predicted_window")
-    tiles, few = select_config("turned", plan.tiles, query, values)
+    launch_fitting("write_dq", launch_dq, tiles, query, values, "predicted_window")
+    tiles, limits = select_config("write_dkv_windows", plan.tiles, query, values)
 
-    def memory_by(tiles: list[int]) -> None:
+    def launch_dkv(tiles: list[int]) -> None:
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
-        launch_kernel(backward_windows.of_memory, grid, (*then, *rest), **shape, **few, **build_tile_arguments(query, tiles))
+        launch_kernel(
+            backward_windows.write_dkv, grid, (*memory_first, *rest), **shape, **limits, **build_tile_arguments(query, tiles)
+        )
 
-    launch_fitting("turned", memory_by, tiles, query, values, "predicted_window")
+    launch_fitting("write_dkv_windows", launch_dkv, tiles, query, values, "predicted_window")

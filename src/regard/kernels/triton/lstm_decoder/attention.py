@@ -22,69 +22,69 @@ TILE = 8192
 @triton.jit(do_not_specialize=["S"])
 @no_type_check
 def forward(
-    query, keys, values, keep, shares, context, query_row, context_row, S, scale,
+    query, keys, values, keep, weights, context, query_row, context_row, S, scale,
     D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """Kernel of the weights and the context of one row; zeros without a visible key."""
     row = tl.program_id(0).to(tl.int64)
-    place = tl.arange(0, KEYS)
-    seen = place < S
+    position = tl.arange(0, KEYS)
+    keep_mask = position < S
     if KEEP:
-        seen = seen & (tl.load(keep + row * S + place, mask=seen, other=0) != 0)
+        keep_mask = keep_mask & (tl.load(keep + row * S + position, mask=keep_mask, other=0) != 0)
     scores = tl.zeros((KEYS,), tl.float32)
     for first in range(0, D, CHUNK):
         dims = first + tl.arange(0, CHUNK)
         q = tl.load(query + row * query_row + dims, mask=dims < D, other=0.0).to(tl.float32)
-        tile = (row * S + place)[:, None] * D + dims[None, :]
-        k = tl.load(keys + tile, mask=seen[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
+        tile = (row * S + position)[:, None] * D + dims[None, :]
+        k = tl.load(keys + tile, mask=keep_mask[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
         scores += tl.sum(k * q[None, :], axis=1)
-    scores = tl.where(seen, scores * scale, float("-inf"))
+    scores = tl.where(keep_mask, scores * scale, float("-inf"))
     top = tl.max(scores, axis=0)
     e = tl.exp(scores - tl.where(top == float("-inf"), 0.0, top))
     total = tl.sum(e, axis=0)
     a = e / tl.where(total > 0.0, total, 1.0)
-    tl.store(shares + row * S + place, a, mask=place < S)
+    tl.store(weights + row * S + position, a, mask=position < S)
     for first in range(0, V, CHUNK):
         dims = first + tl.arange(0, CHUNK)
-        tile = (row * S + place)[:, None] * V + dims[None, :]
-        v = tl.load(values + tile, mask=seen[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
-        read = tl.sum(a[:, None] * v, axis=0)
-        tl.store(context + row * context_row + dims, read.to(context.dtype.element_ty), mask=dims < V)
+        tile = (row * S + position)[:, None] * V + dims[None, :]
+        v = tl.load(values + tile, mask=keep_mask[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
+        context_chunk = tl.sum(a[:, None] * v, axis=0)
+        tl.store(context + row * context_row + dims, context_chunk.to(context.dtype.element_ty), mask=dims < V)
 
 
 @triton.jit(do_not_specialize=["S"])
 @no_type_check
 def backward(
-    shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query, S, scale,
+    weights, keys, values, keep, d_next, d_output, d_context, d_scores, d_query, S, scale,
     D: tl.constexpr, V: tl.constexpr, KEYS: tl.constexpr, CHUNK: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
     """Backward kernel of one row, from the sum of two gradients of [query; context]."""
     row = tl.program_id(0).to(tl.int64)
-    place = tl.arange(0, KEYS)
-    seen = place < S
+    position = tl.arange(0, KEYS)
+    keep_mask = position < S
     if KEEP:
-        seen = seen & (tl.load(keep + row * S + place, mask=seen, other=0) != 0)
-    flowing += row * (D + V)
-    outer += row * (D + V)
-    a = tl.load(shares + row * S + place, mask=seen, other=0.0)
+        keep_mask = keep_mask & (tl.load(keep + row * S + position, mask=keep_mask, other=0) != 0)
+    d_next += row * (D + V)
+    d_output += row * (D + V)
+    a = tl.load(weights + row * S + position, mask=keep_mask, other=0.0)
     d_a = tl.zeros((KEYS,), tl.float32)
     for first in range(0, V, CHUNK):
         dims = first + tl.arange(0, CHUNK)
-        d = tl.load(flowing + D + dims, mask=dims < V, other=0.0).to(tl.float32)
-        d += tl.load(outer + D + dims, mask=dims < V, other=0.0).to(tl.float32)
+        d = tl.load(d_next + D + dims, mask=dims < V, other=0.0).to(tl.float32)
+        d += tl.load(d_output + D + dims, mask=dims < V, other=0.0).to(tl.float32)
         tl.store(d_context + row * V + dims, d.to(d_context.dtype.element_ty), mask=dims < V)
-        tile = (row * S + place)[:, None] * V + dims[None, :]
-        v = tl.load(values + tile, mask=seen[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
+        tile = (row * S + position)[:, None] * V + dims[None, :]
+        v = tl.load(values + tile, mask=keep_mask[:, None] & (dims < V)[None, :], other=0.0).to(tl.float32)
         d_a += tl.sum(v * d[None, :], axis=1)
     d_s = a * (d_a - tl.sum(a * d_a, axis=0)) * scale
-    tl.store(d_scores + row * S + place, d_s.to(d_scores.dtype.element_ty), mask=place < S)
+    tl.store(d_scores + row * S + position, d_s.to(d_scores.dtype.element_ty), mask=position < S)
     for first in range(0, D, CHUNK):
         dims = first + tl.arange(0, CHUNK)
-        tile = (row * S + place)[:, None] * D + dims[None, :]
-        k = tl.load(keys + tile, mask=seen[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
+        tile = (row * S + position)[:, None] * D + dims[None, :]
+        k = tl.load(keys + tile, mask=keep_mask[:, None] & (dims < D)[None, :], other=0.0).to(tl.float32)
         d = tl.sum(d_s[:, None] * k, axis=0)
-        d += tl.load(flowing + dims, mask=dims < D, other=0.0).to(tl.float32)
-        d += tl.load(outer + dims, mask=dims < D, other=0.0).to(tl.float32)
+        d += tl.load(d_next + dims, mask=dims < D, other=0.0).to(tl.float32)
+        d += tl.load(d_output + dims, mask=dims < D, other=0.0).to(tl.float32)
         tl.store(d_query + row * D + dims, d, mask=dims < D)
 
 
@@ -94,29 +94,29 @@ def launch_attention(
     values: Float[Tensor, "rows keys value"],
     keep: Bool[Tensor, "rows keys"] | None,
     scale: float,
-    shares: Float[Tensor, "rows keys"],
+    weights: Float[Tensor, "rows keys"],
     context: Float[Tensor, "rows value"],
 ) -> None:
     """Launch the forward into `shares` and `context`; query and context may be column slices."""
-    given = query, keys, values, keep, shares, context, query.stride(0), context.stride(0)
-    forward[(len(keys),)](*given, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
+    tensors = query, keys, values, keep, weights, context, query.stride(0), context.stride(0)
+    forward[(len(keys),)](*tensors, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
 
 
 def launch_attention_backward(
-    shares: Float[Tensor, "rows keys"],
+    weights: Float[Tensor, "rows keys"],
     keys: Float[Tensor, "rows keys size"],
     values: Float[Tensor, "rows keys value"],
     keep: Bool[Tensor, "rows keys"] | None,
     scale: float,
-    flowing: Float[Tensor, "rows both"],
-    outer: Float[Tensor, "rows both"],
+    d_next: Float[Tensor, "rows both"],
+    d_output: Float[Tensor, "rows both"],
     d_context: Float[Tensor, "rows value"],
     d_scores: Float[Tensor, "rows keys"],
     d_query: Float[Tensor, "rows size"],
 ) -> None:
     """Launch the backward from two gradients of [query; context] into the last three arguments."""
-    given = shares, keys, values, keep, flowing, outer, d_context, d_scores, d_query
-    backward[(len(keys),)](*given, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
+    tensors = weights, keys, values, keep, d_next, d_output, d_context, d_scores, d_query
+    backward[(len(keys),)](*tensors, keys.shape[1], scale, **_build_tile_arguments(keys, values, keep))
 
 
 def _build_tile_arguments(keys: Tensor, values: Tensor, keep: Tensor | None) -> dict[str, int | bool]:

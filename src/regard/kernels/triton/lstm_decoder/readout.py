@@ -15,43 +15,45 @@ from regard.kernels.triton.lstm_decoder.cell import BLOCK, tanh
 
 @triton.jit
 @no_type_check
-def forward(sums, bias, read, read_row, size, BLOCK: tl.constexpr):
+def forward(sums, bias, output, output_row, size, BLOCK: tl.constexpr):
     """Kernel of one row and BLOCK units."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
     x = tl.load(sums + row * size + unit, mask=inside).to(tl.float32) + tl.load(bias + unit, mask=inside).to(tl.float32)
-    tl.store(read + row * read_row + unit, tanh(x).to(read.dtype.element_ty), mask=inside)
+    tl.store(output + row * output_row + unit, tanh(x).to(output.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 @no_type_check
-def backward(read, flowing, outer, d_sums, read_row, flowing_row, outer_row, size, BLOCK: tl.constexpr):
+def backward(output, d_next, d_output, d_sums, output_row, d_next_row, d_output_row, size, BLOCK: tl.constexpr):
     """Backward kernel: d = (flowing + outer) (1 - r²)."""
     row = tl.program_id(0).to(tl.int64)
     unit = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = unit < size
-    r = tl.load(read + row * read_row + unit, mask=inside).to(tl.float32)
-    d = tl.load(flowing + row * flowing_row + unit, mask=inside).to(tl.float32)
-    d += tl.load(outer + row * outer_row + unit, mask=inside).to(tl.float32)
+    r = tl.load(output + row * output_row + unit, mask=inside).to(tl.float32)
+    d = tl.load(d_next + row * d_next_row + unit, mask=inside).to(tl.float32)
+    d += tl.load(d_output + row * d_output_row + unit, mask=inside).to(tl.float32)
     tl.store(d_sums + row * size + unit, (d * (1.0 - r * r)).to(d_sums.dtype.element_ty), mask=inside)
 
 
-def launch_readout(sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], read: Float[Tensor, "rows size"]) -> None:
+def launch_readout(
+    sums: Float[Tensor, "rows size"], bias: Float[Tensor, " size"], output: Float[Tensor, "rows size"]
+) -> None:
     """Launch the forward into `read`, which may be a column slice."""
     rows, size = sums.shape
     block = min(BLOCK, triton.next_power_of_2(size))
-    forward[(rows, triton.cdiv(size, block))](sums, bias, read, read.stride(0), size, BLOCK=block)
+    forward[(rows, triton.cdiv(size, block))](sums, bias, output, output.stride(0), size, BLOCK=block)
 
 
 def launch_readout_backward(
-    read: Float[Tensor, "rows size"],
-    flowing: Float[Tensor, "rows size"],
-    outer: Float[Tensor, "rows size"],
+    output: Float[Tensor, "rows size"],
+    d_next: Float[Tensor, "rows size"],
+    d_output: Float[Tensor, "rows size"],
     d_sums: Float[Tensor, "rows size"],
 ) -> None:
     """Launch the backward from two gradients of r into `d_sums`."""
     rows, size = d_sums.shape
     block = min(BLOCK, triton.next_power_of_2(size))
-    strides = read.stride(0), flowing.stride(0), outer.stride(0)
-    backward[(rows, triton.cdiv(size, block))](read, flowing, outer, d_sums, *strides, size, BLOCK=block)
+    strides = output.stride(0), d_next.stride(0), d_output.stride(0)
+    backward[(rows, triton.cdiv(size, block))](output, d_next, d_output, d_sums, *strides, size, BLOCK=block)

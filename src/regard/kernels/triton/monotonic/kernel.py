@@ -19,7 +19,7 @@ def compose_segments(left_carry, left, right_carry, right):
 
 @triton.jit
 @no_type_check
-def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
+def forward(stop, carry, start, alignment, reached, queries, keys, K: tl.constexpr):
     """Forward kernel over all queries, from the first on."""
     row, j = tl.program_id(0).to(tl.int64), tl.arange(0, K)
     inside = j < keys
@@ -31,13 +31,13 @@ def forward(stop, carry, start, found, reached, queries, keys, K: tl.constexpr):
         _, q = tl.associative_scan((c, a), 0, compose_segments)
         a = p * q
         tl.store(reached + place, q, mask=inside)
-        tl.store(found + place, a, mask=inside)
+        tl.store(alignment + place, a, mask=inside)
         place += keys
 
 
 @triton.jit
 @no_type_check
-def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, keys, K: tl.constexpr):
+def backward(gradient, stop, carry, reached, d_stop, d_carry, d_start, queries, keys, K: tl.constexpr):
     """Backward kernel, from the last query to the first, and from the last key to the first."""
     row, j = tl.program_id(0).to(tl.int64), keys - 1 - tl.arange(0, K)
     inside = j >= 0
@@ -46,7 +46,7 @@ def backward(flowing, stop, carry, reached, d_stop, d_carry, d_start, queries, k
     place = (row + 1) * queries * keys + j
     for _ in range(queries):
         place -= keys
-        d += tl.load(flowing + place, mask=inside, other=0.0)
+        d += tl.load(gradient + place, mask=inside, other=0.0)
         q = tl.load(reached + place, mask=inside, other=0.0)
         p = tl.load(stop + place, mask=inside, other=0.0)
         c = tl.load(carry + place + 1, mask=ahead, other=0.0)

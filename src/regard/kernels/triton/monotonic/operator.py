@@ -17,8 +17,8 @@ Step = Float[Tensor, "batch heads 1 keys"]
 
 def expect_alignment(stop: Steps, carry: Steps, start: Step) -> Steps:
     """Probabilities that each query stops at each key."""
-    found: Tensor = ExpectedAlignment.apply(stop, carry, start)  # type: ignore[no-untyped-call]
-    return found
+    alignment: Tensor = ExpectedAlignment.apply(stop, carry, start)  # type: ignore[no-untyped-call]
+    return alignment
 
 
 class ExpectedAlignment(torch.autograd.Function):
@@ -27,22 +27,22 @@ class ExpectedAlignment(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, stop: Tensor, carry: Tensor, start: Tensor) -> Tensor:
         stop, carry, start = stop.contiguous(), carry.contiguous(), start.contiguous()
-        found, reached = torch.empty_like(stop), torch.empty_like(stop)
+        alignment, reached = torch.empty_like(stop), torch.empty_like(stop)
         with use_device(stop):
             kernel.forward[build_grid(stop)](
-                stop, carry, start, found, reached, *stop.shape[2:], **build_tile_arguments(stop)
+                stop, carry, start, alignment, reached, *stop.shape[2:], **build_tile_arguments(stop)
             )
         ctx.save_for_backward(stop, carry, reached)
-        return found
+        return alignment
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, flowing: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         stop, carry, reached = ctx.saved_tensors
         d_stop, d_carry, d_start = torch.empty_like(stop), torch.empty_like(stop), torch.empty_like(stop[:, :, :1])
-        given = flowing.contiguous(), stop, carry, reached, d_stop, d_carry, d_start
+        tensors = gradient.contiguous(), stop, carry, reached, d_stop, d_carry, d_start
         with use_device(stop):
-            kernel.backward[build_grid(stop)](*given, *stop.shape[2:], **build_tile_arguments(stop))
+            kernel.backward[build_grid(stop)](*tensors, *stop.shape[2:], **build_tile_arguments(stop))
         return d_stop, d_carry, d_start
 
 

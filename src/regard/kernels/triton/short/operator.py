@@ -19,21 +19,21 @@ def attend_short(
     keys: Tensor,
     values: Tensor,
     keep: Tensor | None,
-    asking: Tensor | None,
-    belonging: Tensor | None,
+    query_documents: Tensor | None,
+    key_documents: Tensor | None,
     causal: bool,
     offset: int,
     scale: float,
 ) -> Tensor:
     """Context of every query; `offset` is the position of the first.
 
-    In packed rows `asking` are the document numbers of the queries and `belonging` those of the keys.
+    In packed rows `query_documents` and `key_documents` number the documents of the queries and the keys.
     """
     from regard.kernels.triton.short import kernel as program
 
     query, keys, values = map(make_dense, (query, keys, values))
     context = allocate_output(query, values.shape[3])
-    tensors = query, keys, values, keep, asking, belonging, context
+    tensors = query, keys, values, keep, query_documents, key_documents, context
     _launch(program.forward, tensors, query, values, causal, offset, scale)
     return context
 
@@ -45,25 +45,25 @@ def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Tensor:
 
 @torch.library.custom_op("regard::brief_backward", mutates_args=())
 def backward_operator(
-    flowing: Tensor,
+    d_context: Tensor,
     query: Tensor,
     keys: Tensor,
     values: Tensor,
     keep: Tensor | None,
-    asking: Tensor | None,
-    belonging: Tensor | None,
+    query_documents: Tensor | None,
+    key_documents: Tensor | None,
     causal: bool,
     offset: int,
     scale: float,
 ) -> Three:
     """Backward operator: the gradients of query, keys and values."""
-    found = allocate_output(query), allocate_output(keys), allocate_output(values)
-    _launch_backward(found, flowing, query, keys, values, keep, asking, belonging, causal, offset, scale)
-    return found
+    gradients = allocate_output(query), allocate_output(keys), allocate_output(values)
+    _launch_backward(gradients, d_context, query, keys, values, keep, query_documents, key_documents, causal, offset, scale)
+    return gradients
 
 
 @backward_operator.register_fake
-def _(flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Three:
+def _(d_context: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Three:
     return allocate_output(query), allocate_output(keys), allocate_output(values)
 
 
@@ -72,22 +72,22 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.numbers = inputs[6:]
 
 
-def _backward(ctx: Any, flowing: Tensor) -> tuple[Tensor | None, ...]:
+def _backward(ctx: Any, d_context: Tensor) -> tuple[Tensor | None, ...]:
     query, keys, values, *scope = ctx.saved_tensors
     if torch.compiler.is_compiling():
-        found = backward_operator(flowing, query, keys, values, *scope, *ctx.numbers)
+        gradients = backward_operator(d_context, query, keys, values, *scope, *ctx.numbers)
     else:  # an operator may not return tensors that share memory
-        found = allocate_gradients(query, keys, values)
-        _launch_backward(found, flowing, query, keys, values, *scope, *ctx.numbers)
-    return *found, *[None] * 6
+        gradients = allocate_gradients(query, keys, values)
+        _launch_backward(gradients, d_context, query, keys, values, *scope, *ctx.numbers)
+    return *gradients, *[None] * 6
 
 
-def _launch_backward(found: Three, flowing: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
+def _launch_backward(gradients: Three, d_context: Tensor, query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> None:
     """Launch the backward into the gradients."""
     from regard.kernels.triton.short import kernel as program
 
-    scope, numbers, (query, keys, values, flowing) = rest[:3], rest[3:], map(make_dense, (query, keys, values, flowing))
-    _launch(program.backward, (query, keys, values, *scope, flowing, *found), query, values, *numbers)
+    scope, numbers, (query, keys, values, d_context) = rest[:3], rest[3:], map(make_dense, (query, keys, values, d_context))
+    _launch(program.backward, (query, keys, values, *scope, d_context, *gradients), query, values, *numbers)
 
 
 def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
@@ -125,8 +125,8 @@ def _launch(
     (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
     strides = [stride for each in tensors if each is not None and each.ndim == 4 for stride in each.stride()[:3]]
     rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
-    keep, asking, belonging = (None if each is None else each.contiguous() for each in tensors[3:6])
-    tensors = (*tensors[:3], keep, asking, belonging, *tensors[6:])
+    keep, query_documents, key_documents = (None if each is None else each.contiguous() for each in tensors[3:6])
+    tensors = (*tensors[:3], keep, query_documents, key_documents, *tensors[6:])
     with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
         program[(batch * heads,)](
             *tensors,
@@ -144,6 +144,6 @@ def _launch(
             VALUES=wide,
             KEEP=keep is not None,
             CAUSAL=causal,
-            PACKED=asking is not None,
+            PACKED=query_documents is not None,
             num_warps=2 if max(rows, columns) <= 32 else 4,
         )

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.training import gpu_idle
+from regard.training import throughput
 
 CUDA = torch.device("cuda")
 
@@ -19,12 +19,12 @@ def clock(monkeypatch):
         def elapsed_time(self, other):
             return 1000 * (other.at - self.at)
 
-    monkeypatch.setattr(gpu_idle, "_now", Event)
+    monkeypatch.setattr(throughput, "_record_event", Event)
     return now
 
 
 def test_a_gap_reaches_from_one_update_to_the_next(clock):
-    seen = gpu_idle.Idle(CUDA)
+    seen = throughput.IdleTime(CUDA)
     assert seen.begin() is None  # nothing was before it
     clock[0] = 2.0
     seen.end()
@@ -37,7 +37,7 @@ def test_a_gap_reaches_from_one_update_to_the_next(clock):
 
 
 def test_what_is_done_in_a_pause_is_not_counted(clock):
-    seen = gpu_idle.Idle(CUDA)
+    seen = throughput.IdleTime(CUDA)
     seen.end()
     seen.pause()
     clock[0] = 60.0
@@ -45,6 +45,6 @@ def test_what_is_done_in_a_pause_is_not_counted(clock):
 
 
 def test_a_cpu_is_never_asked():
-    seen = gpu_idle.Idle(torch.device("cpu"))
+    seen = throughput.IdleTime(torch.device("cpu"))
     seen.end()
     assert seen.begin() is None
