@@ -12,7 +12,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 import regard
-from regard import manifest
+from regard import manifest, tasks
 from regard.config import Search
 from regard.data.image.codec import ImageTextCodec
 from regard.data.records import Record
@@ -20,7 +20,7 @@ from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.text.codec import TextCodec
 from regard.data.text.tokenizers import Tokenizer
 from regard.decoding.max_length import SLACK
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.tokenizer import build_tokenizer
 
 CONFIG, README = "export.json", "README.md"
@@ -56,7 +56,7 @@ def build_tokenizers(codec: TextCodec | ImageTextCodec) -> Tokenizers:
     return built
 
 
-def describe(trained: Trained, tokenizers: Tokenizers, files: Mapping[str, bytes], **more: Any) -> dict[str, Any]:
+def describe(trained: SequencePredictor, tokenizers: Tokenizers, files: Mapping[str, bytes], **more: Any) -> dict[str, Any]:
     """What export.json says of a model and of the files of its export."""
     codec, search = trained.codec, trained.config.search
     reads = {} if isinstance(codec, ImageTextCodec) else {"source": codec.source.size}
@@ -84,7 +84,7 @@ def dump(table: Mapping[str, Any]) -> bytes:
     return (json.dumps(table, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def fill_readme(template: str, trained: Trained, tokenizers: Tokenizers, **more: str) -> str:
+def fill_readme(template: str, trained: SequencePredictor, tokenizers: Tokenizers, **more: str) -> str:
     """README.md from a template of the package: the code for the tokenizers that there are, and what else is to be known."""
     package, _, name = template.rpartition("/")
     page = resources.files(f"regard.interop.{package}").joinpath(name).read_text(encoding="utf-8")
@@ -102,7 +102,7 @@ def fill_readme(template: str, trained: Trained, tokenizers: Tokenizers, **more:
     return Template(page).substitute({**values, **more})
 
 
-def write_notes(trained: Trained, tokenizers: Tokenizers) -> Iterator[str]:
+def write_notes(trained: SequencePredictor, tokenizers: Tokenizers) -> Iterator[str]:
     """Lines on what the code leaves out: other searches, preparation of texts, sides without a tokenizer."""
     search = trained.config.search
     yield "The code searches greedily. `export.json` has the special tokens, the sizes of vocabularies, the settings of the"
@@ -120,11 +120,11 @@ def write_notes(trained: Trained, tokenizers: Tokenizers) -> Iterator[str]:
         yield prepared
 
 
-def show_preparation(trained: Trained) -> str | None:
+def show_preparation(trained: SequencePredictor) -> str | None:
     """A sentence on how the task writes its texts for the model, by an example; None where it leaves them as they are."""
     if isinstance(trained.codec, ImageTextCodec):
         return None
-    record = trained.task.synthesise(20, 0)[0][0]
+    record = tasks.find(trained.name).synthesise(20, 0)[0][0]
     prepared = trained.task.prepare(record)
     if (prepared.source, prepared.target) == (record.source, record.target):
         return None
@@ -134,7 +134,7 @@ def show_preparation(trained: Trained) -> str | None:
     )
 
 
-def compute_limit(trained: Trained) -> str:
+def compute_limit(trained: SequencePredictor) -> str:
     """The length rule of a model as an expression of Python over `ids`, a source."""
     search = trained.config.search
     if isinstance(trained.codec, ImageTextCodec) or not search.max_length_ratio:
@@ -142,12 +142,12 @@ def compute_limit(trained: Trained) -> str:
     return f"min({search.max_length}, int({search.max_length_ratio} * len(ids)) + {SLACK})"
 
 
-def choose_example(trained: Trained, ids: bool = False) -> str:
+def choose_example(trained: SequencePredictor, ids: bool = False) -> str:
     """A source that the model knows, as its task prepares it: of the task's synthetic data, or some of its own tokens."""
     codec = trained.codec
     if ids:
         return " ".join(map(str, range(UNK + 1, min(codec.source.size, UNK + 5))))
-    records = trained.task.synthesise(20, 0)[1]
+    records = tasks.find(trained.name).synthesise(20, 0)[1]
     for record in records:
         text = codec.prepare(trained.task.prepare(Record(record.source, None, "example")).source)
         if UNK not in codec.source.encode(text):

@@ -23,7 +23,7 @@ def exported(tmp_path_factory):
 
 def test_the_page_answers_as_the_run_does(exported):
     texts = [*sources(6), "Tom chases a zebra"]
-    expected = [answer.text for [answer] in opened("pre").predict(texts, beam=1)]
+    expected = [answer.text for answer in opened("pre").predict(texts, beam=1)]
     assert answers(exported, *texts) == expected
     assert len(answers(exported)) == 1
 

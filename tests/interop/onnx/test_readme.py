@@ -22,7 +22,7 @@ SOURCES = ["Tom chases Jerry", "a cat sees the dog", "Tom chases a zebra", "Tom 
 
 
 def test_the_page_answers_as_the_run_does(home, exported):
-    expected = [answer.text for [answer] in regard.load(home / "run", "cpu").predict(SOURCES, beam=1)]
+    expected = [answer.text for answer in regard.load(home / "run", "cpu").predict(SOURCES, beam=1)]
     assert answers(exported, *SOURCES) == expected
     assert len(answers(exported)) == 1
 
@@ -88,7 +88,7 @@ def test_the_page_of_a_model_of_images_tells_of_them(captions, tmp_path):
         picture = torch.randint(0, 256, (3, height, width), generator=torch.Generator().manual_seed(number))
         paths.append(str(tmp_path / f"{number}.png"))
         (tmp_path / f"{number}.png").write_bytes(png(picture.to(torch.uint8)))
-    expected = [answer.text for [answer] in regard.load(captions / "run", "cpu").predict(paths, beam=1)]
+    expected = [answer.text for answer in regard.load(captions / "run", "cpu").predict(paths, beam=1)]
     assert answers(captions / "exported", *paths) == expected
     assert len(answers(captions / "exported")) == 1
     more = "generate(np.zeros((33, 48, 3), np.uint8))"

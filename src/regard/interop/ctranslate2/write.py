@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.ctranslate2.specification import files
 from regard.interop.output import check_free, write_directory
 from regard.interop.standalone import CONFIG, README, SIDES, build_tokenizers, describe, dump, fill_readme
@@ -13,13 +13,13 @@ from regard.interop.standalone import CONFIG, README, SIDES, build_tokenizers, d
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory, and say what it is."""
     check_free(out)
-    trained = load(run, "cpu")
+    trained = load_sequence_predictor(run, "cpu")
     model = files(trained, precision)
     size = write_directory(out, {**model, **standalone(trained, model)})
     return f"{out}: a CTranslate2 model in {precision}, {size:,} bytes; README.md in it has code that runs it"
 
 
-def standalone(trained: Trained, model: Mapping[str, bytes]) -> dict[str, bytes]:
+def standalone(trained: SequencePredictor, model: Mapping[str, bytes]) -> dict[str, bytes]:
     """Tokenizers, export.json and README.md, by which the model runs without regard."""
     tokenizers = build_tokenizers(trained.codec)
     shared = "shared_vocabulary.json"
