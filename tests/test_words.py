@@ -18,9 +18,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 REMAINING = {
     "inference/backtranslate.py",
     "inference/ensemble/average.py",
-    "inference/forward_predictor.py",
     "inference/init_from.py",
-    "inference/sequence_predictor.py",
     "inference/streaming.py",
     "tasks/classify/predictor.py",
     "tasks/classify/video_predictor.py",
@@ -29,10 +27,8 @@ REMAINING = {
     "tasks/vqa/predictor.py",
     "viewer/record/assemble.py",
     "viewer/record/graph_nodes.py",
-    "viewer/record/image.py",
     "viewer/record/patches.py",
     "viewer/record/places.py",
-    "viewer/record/predicted.py",
     "viewer/record/provenance.py",
 }
 """Files that still have such words. The list only shrinks."""

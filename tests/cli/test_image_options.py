@@ -1,17 +1,19 @@
+from types import SimpleNamespace
+
 import pytest
 
 from regard.cli._image_options import WRITING, check_text_options
 from regard.errors import ConfigError
-from regard.inference.forward_predictor import Seeing
+from regard.inference.forward_predictor import ForwardPredictor
 
 
-class Model(Seeing):
+class Model(ForwardPredictor):
     """Writes nothing."""
 
     def __init__(self):
-        self.name = "classify"
+        self.task = SimpleNamespace(name="classify")
 
-    ask = told = judge = shown = None
+    forward = decode = evaluate_examples = trace_parts = None
 
 
 @pytest.mark.parametrize("name", WRITING)

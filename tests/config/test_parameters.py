@@ -1,6 +1,7 @@
 """Parameters of stages as settings: which there are, their types, where they are written, and who gets them."""
 
 import re
+from dataclasses import asdict
 from typing import Any, Literal
 
 import pytest
@@ -102,6 +103,15 @@ def test_what_is_written_is_read_back(options, tmp_path):
     assert hash(again.model) == hash(config.model)
 
 
+def test_a_table_of_a_config_is_read_back_and_overridden():
+    table = asdict(read("=entmax", ".alpha=1.3"))
+    assert configuration.read(Config, table) == read("=entmax", ".alpha=1.3")
+    assert configuration.read(Config, table, overrides=["model.attention.alpha=1.4"]).model.attention.parameters == {
+        "alpha": 1.4
+    }
+    assert configuration.read(Config, asdict(read("=additive"))) == read("=additive")
+
+
 def test_two_spellings_of_one_parameter_are_one_config():
     assert read("=entmax", ".entmax.alpha=1.3") == read("=entmax", ".alpha=1.3")
 
@@ -142,7 +152,8 @@ def test_a_wrong_parameter_is_refused_with_those_there_are(options, text):
 @pytest.mark.parametrize(
     "table",
     [
-        {"parameters": {"alpha": 1.3}},
+        {"parameters": 1.3},
+        {"parameters": {"parameters": {"alpha": 1.3}}},
         {"__class__": 1},
         {"alpha": {"a": {"b": 1}}},
         {"alpha": [1.3]},

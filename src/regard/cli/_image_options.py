@@ -10,18 +10,17 @@ from regard.config import quoted
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
 """Options of predict for text generation."""
 
 
-def check_text_options(model: "Trained | Seeing", options: Mapping[str, Any], settings: Sequence[str]) -> None:
+def check_text_options(model: "Predictor", options: Mapping[str, Any], settings: Sequence[str]) -> None:
     """Raise for options of text generation and a model that writes no text."""
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.forward_predictor import ForwardPredictor
 
-    if not isinstance(model, Seeing):
+    if not isinstance(model, ForwardPredictor):
         return
     used = [f"--{name}" for name in WRITING if options.get(name)]
     used += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
@@ -29,7 +28,7 @@ def check_text_options(model: "Trained | Seeing", options: Mapping[str, Any], se
         raise ConfigError(f"{used[0]} is for models that write text, and this one ({model.name}) writes none; leave it out")
 
 
-def check_question(model: "Trained | Seeing", question: str | None) -> None:
+def check_question(model: "Predictor", question: str | None) -> None:
     """Raise for a question to a model that takes none."""
     from regard.tasks.vqa.predictor import Answerer
 

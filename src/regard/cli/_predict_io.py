@@ -15,9 +15,8 @@ from regard.errors import DataError
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.forward_predictor import Seeing
     from regard.inference.prediction import Prediction
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 Each = TypeVar("Each")
 
@@ -41,7 +40,7 @@ class AnswerWriter:
     without, the first is an error.
     """
 
-    model: "Trained | Seeing"
+    model: "Predictor"
     beam: int | None = None
     best: int = 1
     align: bool = False
@@ -79,7 +78,7 @@ class AnswerWriter:
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
         try:
-            return bool(text.strip()) and self.model.reads(text)
+            return bool(text.strip()) and self.model.fits(text)
         except DataError as error:
             self.report(number, text, error)
             return False
@@ -118,10 +117,10 @@ class AnswerWriter:
         self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """Answers to inputs; raises ConstraintError where constraints cannot be satisfied."""
-        from regard.inference.forward_predictor import Seeing
+        from regard.inference.forward_predictor import ForwardPredictor
 
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
-        if isinstance(self.model, Seeing):
+        if isinstance(self.model, ForwardPredictor):
             yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
             return
         try:

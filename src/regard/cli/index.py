@@ -13,8 +13,7 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
     from regard.tasks.retrieve.index import Kind
 
 ENDING = ".safetensors"
@@ -43,11 +42,11 @@ def index(
     if of not in ("auto", "pictures", "texts"):
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _check_path(out)
-    from regard.inference.load import opened
+    from regard.inference.load import load
     from regard.tasks.retrieve.index import refuse_unreadable
     from regard.tasks.retrieve.predictor import Retriever
 
-    model = opened(directory, device)
+    model = load(directory, device)
     if not isinstance(model, Retriever):
         raise ConfigError(f"an index is for models of retrieve, and {directory} is a run of {model.name}")
     records, twice = _read_unique(file, column)
@@ -59,7 +58,7 @@ def index(
     typer.echo(f"{out}: {len(built):,} {kind}{again} ({out.stat().st_size:,} bytes)")
 
 
-def use_index(model: "Trained | Seeing", index: Path | None) -> None:
+def use_index(model: "Predictor", index: Path | None) -> None:
     """Set the index that a model of `retrieve` searches; raises for other models."""
     if index is None:
         return

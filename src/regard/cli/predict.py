@@ -25,8 +25,7 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 TRACED = 32
 """Most inputs of a trace: few enough to open quickly."""
@@ -106,7 +105,7 @@ def predict(
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
     """
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.interop.engine import opened, traceable
 
     text, settings = split_arguments(text, context.args, "predict")
@@ -133,7 +132,7 @@ def predict(
     window = 1 if typed else READ if out is None else WINDOW
     bad = collect_bad_inputs(model, text, file)
     writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
-    if piecewise is not None and not isinstance(model, Seeing):
+    if piecewise is not None and isinstance(model, SequencePredictor):
         output = StandardOutput()
         listening = piecewise == LISTEN
         unanswered = answer_stdin(model, output, bad) if listening else write_streamed(model, inputs, output, bad)
@@ -165,31 +164,31 @@ def _check_trace_path(path: Path) -> None:
     io.check_target(path)
 
 
-def _check_traceable(model: "Trained | Seeing") -> None:
+def _check_traceable(model: "Predictor") -> None:
     """Raise where a trace cannot show the precision of the search, before anything is computed."""
-    from regard.inference.sequence_predictor import Trained
-    from regard.viewer.record.predicted import watched
+    from regard.inference.sequence_predictor import SequencePredictor
+    from regard.inference.sequence_trace import check_traceable
 
-    if isinstance(model, Trained):
-        watched(model.config.search)
+    if isinstance(model, SequencePredictor):
+        check_traceable(model.config.search)
 
 
-def _trace(model: "Trained | Seeing", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
+def _trace(model: "Predictor", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
     """Write the trace of the inputs, and report it."""
-    from regard.inference.forward_predictor import Seeing
+    from regard.inference.forward_predictor import ForwardPredictor
     from regard.viewer.io import save
 
-    specs = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
+    specs = [each for each in noted[:TRACED] if each[0].strip() and model.fits(each[0])]
     if not specs:
         raise DataError(
             "--trace has nothing to show: there is no input in which the model knows anything and that is not longer than "
             "what it reads"
         )
     texts = [text for text, _ in specs]
-    if isinstance(model, Seeing):
+    if isinstance(model, ForwardPredictor):
         recorded = model.trace(texts)
     else:
-        recorded = model.trace(texts, beam=beam, asked=[spec for _, spec in specs])
+        recorded = model.trace(texts, beam=beam, constraints=[spec for _, spec in specs])
     save(recorded, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
     typer.echo(" ".join((f"{path}: {len(specs)} traced{more}.", *recorded.notes)), err=True)

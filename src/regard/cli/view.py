@@ -142,12 +142,12 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, question
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.inference.load import opened
+    from regard.inference.load import load
 
-    model = opened(path, device)
+    model = load(path, device)
     check_text_options(model, {"beam": beam}, ())
     check_question(model, question)
-    if not model.knows(text):
+    if not model.is_known(text):
         raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
     return dataclasses.replace(
         model.trace([text], beam=beam), name=path.resolve().name

@@ -196,7 +196,9 @@ def shorthand(kind: Any, table: Any) -> Any:
     kinds = {each.name: each.type for each in fields(kind)}
     if FIELD in kinds:  # what is no setting of the part is a parameter of a stage
         own = {key: value for key, value in table.items() if key in kinds and key != FIELD}
-        rest = {key: value for key, value in table.items() if key not in own}
+        rest = {key: value for key, value in table.items() if key not in own and key != FIELD}
+        nested = table.get(FIELD, {})  # as dataclasses.asdict has them
+        rest = ({**nested} if isinstance(nested, Mapping) else {FIELD: nested}) | rest
         return own | ({FIELD: rest} if rest else {})
     return {key: shorthand(kinds.get(key), value) for key, value in table.items()}
 

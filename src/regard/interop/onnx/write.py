@@ -14,8 +14,8 @@ from regard import manifest
 from regard.alignment.heads import Head
 from regard.errors import RefusedError
 from regard.inference.alignment_head import ENTRY
-from regard.inference.load import opened
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import refuse_unfinite
 from regard.interop.onnx import parity, tracing
 from regard.interop.onnx.archive import packed
@@ -40,18 +40,18 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
 
 
-def writer(run: Path) -> Trained:
+def writer(run: Path) -> SequencePredictor:
     """The model of a run, where it writes text."""
-    found = opened(run, "cpu")
-    if isinstance(found, Trained):
+    found = load(run, "cpu")
+    if isinstance(found, SequencePredictor):
         return found
     raise RefusedError(
         f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
-        f"`regard predict {run}` without --engine asks it, and regard.see(...).model is its network, for torch.export"
+        f"`regard predict {run}` without --engine asks it, and regard.load(...).model is its network, for torch.export"
     )
 
 
-def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, bytes]:
     """The directory that `regard.load` opens, file by file. The graphs equal the model, or nothing comes.
 
     With int8 the weights of products, recurrent layers and embeddings have 8 bits; that they equal the model is seen before.
@@ -66,7 +66,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}, **noted})}
 
 
-def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
+def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[bytes, bytes]:
     """The encoder and the step of a model, as the bytes of their files."""
     model = trained.model
     if not isinstance(model, Seq2Seq):
@@ -95,7 +95,7 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
     return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
 
 
-def codec(trained: Trained) -> dict[str, bytes]:
+def codec(trained: SequencePredictor) -> dict[str, bytes]:
     """What the codec saves, by name."""
     with tempfile.TemporaryDirectory() as folder:
         saved = trained.codec.save(Path(folder))

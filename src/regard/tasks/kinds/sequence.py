@@ -44,10 +44,11 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     figures = evaluate(model, loader)
     if config.train.monitor in figures:
         return figures
-    from regard.inference.sequence_predictor import Trained
+    from regard import tasks
+    from regard.inference.sequence_predictor import SequencePredictor
 
-    measured = Trained(name, config, codec, model).judge(valid)
-    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measurement)}
+    metrics = SequencePredictor(tasks.bind(name), config, codec, model).evaluate_examples(valid)
+    return figures | {each: metric.value for each, metric in metrics.items() if isinstance(metric, Measurement)}
 
 
 def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:

@@ -42,7 +42,7 @@ def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None
     if run.beams:
         raise ValueError(
             "several hypotheses of one source were asked for at once, and which row became which only the search knows; "
-            "Trained.trace(texts, beam=4) follows them, or search greedily while recording"
+            "SequencePredictor.trace(texts, beam=4) follows them, or search greedily while recording"
         )
     sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
     batches = set().union(*sizes.values())
