@@ -98,7 +98,7 @@ def test_records_are_encoded_together_as_they_are_alone(modality):
     together = codec.encode_all(records, "truncate")
     alone = [codec.encode(record) for record in records]
     assert [example.record for example in together.examples] == records
-    assert together.report.kept == len(records)
+    assert together.report.encoded == len(records)
     for encode in (codec.collate, codec.collate_target):
         for one, other in zip(
             tensors(Batch(encode(together.examples), None)), tensors(Batch(encode(alone), None)), strict=True
