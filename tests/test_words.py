@@ -15,8 +15,7 @@ RELATIVE_CLAUSE = re.compile(r"(What|How|Whether|Where|Which|When|Who|That|The s
 EMPTY_WORDS = {"found", "told", "made", "given", "kept", "asked", "seen", "held", "drawn", "looked"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-REMAINING = {
-}
+REMAINING: set[str] = set()
 """Files that still have such words. The list only shrinks."""
 
 
