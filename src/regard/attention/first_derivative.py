@@ -32,10 +32,15 @@ def _mark_gradient(name: str, gradient: Tensor | None) -> Tensor | None:
 class FirstDerivative(torch.autograd.Function):
     """Identity that cannot be differentiated."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, name: str) -> Tensor:
-        ctx.name = name
+    def forward(gradient: Tensor, name: str) -> Tensor:
         return gradient.view_as(gradient)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, str], output: Tensor) -> None:
+        ctx.name = inputs[1]
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
