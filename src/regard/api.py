@@ -17,8 +17,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.codec import Report
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
     from regard.tasks import TaskConfig
     from regard.training.experiment import Experiment
 
@@ -35,11 +34,11 @@ class TrainedRun:
     metrics: dict[str, Any]
     """Content of metrics.json: `valid` has the metrics of the published model, `step` its step, `ended` the reason."""
 
-    def load(self, device: str = "auto") -> "Trained | Seeing":
+    def load(self, device: str = "auto") -> "Predictor":
         """Open the trained model."""
-        from regard.inference.load import opened
+        from regard.inference.load import load
 
-        return opened(self.directory, device)
+        return load(self.directory, device)
 
 
 def train(

@@ -7,10 +7,11 @@ listing is quick; a file is imported on first use.
 import ast
 import difflib
 import inspect
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parent
 
@@ -87,17 +88,16 @@ def every(kind: str) -> list[type[Any]]:
 def build(what: Any, kind: str, **sizes: Any) -> Any:
     """Build a stage from its name or class; an instance is returned as it is.
 
-    A name or a class is built with those of `sizes` that its constructor takes.
+    A name, a class or a partial of a class is built with those of `sizes` that its constructor takes.
     """
     made = find(what, kind) if isinstance(what, str) else what
-    if not isinstance(made, type):
+    if not isinstance(made, type | partial):
         return made
     wanted = inspect.signature(made).parameters
     missing = [name for name in list_required(made, kind) if name not in sizes]
     if missing:
-        raise LookupError(
-            f"{made.__name__} needs {', '.join(missing)} beside its sizes; give it built: {made.__name__}(...)"
-        )
+        title = made.func.__name__ if isinstance(made, partial) else made.__name__
+        raise LookupError(f"{title} needs {', '.join(missing)} beside its sizes; give it built: {title}(...)")
     return made(**{size: value for size, value in sizes.items() if size in wanted})
 
 
@@ -117,6 +117,28 @@ def summary(name: str, kind: str) -> str:
     return text.partition("\n")[0]
 
 
+class TaskOption(NamedTuple):
+    """Command-line option that a task declares."""
+
+    name: str
+    commands: tuple[str, ...]
+    help: str
+    models: str
+    """The models that it is for, in the message for others."""
+    is_file: bool = False
+
+
+@cache
+def task_options() -> tuple[TaskOption, ...]:
+    """Command-line options of all tasks: the literal OPTIONS of tasks/*/options.py, read without an import."""
+    options = []
+    for path in sorted((PACKAGE / FOLDERS["tasks"]).glob("[!_]*/options.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OPTIONS":
+                options += [TaskOption(name, **values) for name, values in ast.literal_eval(node.value).items()]
+    return tuple(options)
+
+
 def find_attribute(module: str, name: str) -> Any:
     """Class of a stage folder by name, for `from regard.attention.score import ScaledDot`."""
     kind = module.rpartition(".")[2]
@@ -124,6 +146,11 @@ def find_attribute(module: str, name: str) -> Any:
         if class_name(stem) == name:
             return find(stem, kind)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def label(name: str) -> str:
+    """The word for a stage in settings and messages: its name."""
+    return name
 
 
 def class_name(stem: str) -> str:

@@ -1,9 +1,13 @@
 """Kinds of components, told by what a class has."""
 
 import pytest
+import torch
 
 from regard import registry
+from regard.attention import Everywhere, Memory, ScaledDot, Softmax, dispatch
+from regard.attention.attend import build_request
 from regard.attention.kinds import classify, require_kind
+from regard.attention.score import prepare
 from regard.errors import ConfigError
 
 
@@ -55,3 +59,20 @@ def test_a_class_of_no_kind_is_refused_unless_its_kind_is_said():
     with pytest.raises(ConfigError, match="Stranger is no score, normaliser, scope or mechanism"):
         classify(Stranger)
     assert "no prepare" in classify(Stranger, "score").lacks
+
+
+@pytest.mark.parametrize("kind", ["score", "normalise"])
+def test_no_kernel_takes_a_class_that_derives_from_ours_for_ours(kind):
+    """What a subclass computes is its own; a kernel goes by the exact class."""
+    for component in registry.every(kind):
+        stage = registry.build(type("Derived", (component,), {}), kind, query=8, key=8, value=8, heads=2)
+        score, normalise = (stage, Softmax()) if kind == "score" else (ScaledDot(), stage)
+        request = build_request(
+            torch.randn(2, 2, 3, 8),
+            Memory(prepare(score, torch.randn(2, 2, 4, 8)), torch.randn(2, 2, 4, 8)),
+            score=score,
+            normalise=normalise,
+            scope=Everywhere(),
+        )
+        covering = [name for name, kernel in dispatch.KERNELS.items() if kernel.covers(request) is None]
+        assert covering == [], component

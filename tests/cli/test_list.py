@@ -22,3 +22,12 @@ def test_list_aligns_what_each_is_for():
     lines = run("list", "normalise").stdout.splitlines()
     assert lines[0] == f"entmax      {registry.summary('entmax', 'normalise')}"
     assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
+
+
+def test_list_wraps_to_the_width_of_a_terminal_and_not_in_a_pipe(monkeypatch):
+    assert max(map(len, run("list").stdout.splitlines())) > 60
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("list", "score").stdout.splitlines()
+    assert max(map(len, lines)) <= 60
+    column = lines[0].index(registry.summary("additive", "score")[:8])
+    assert [line[:column].strip() for line in lines if line[:column].strip()] == registry.names("score")

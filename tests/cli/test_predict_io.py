@@ -22,10 +22,10 @@ class Model:
     def __init__(self):
         self.asked, self.done = [], []
 
-    def reads(self, text):
+    def fits(self, text):
         return "?" not in text
 
-    def outcomes(self, texts, *, include, done, **options):
+    def outcomes(self, texts, *, done, include=(), **options):
         self.asked.append(list(texts))
         self.done.append(done)
         if any(include):
@@ -77,7 +77,7 @@ def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
 class Looking(Model):
     """Pictures: one that begins with ! is seen to be damaged by its header, with * when it is decoded."""
 
-    def reads(self, text):
+    def fits(self, text):
         if text.startswith("!"):
             raise DataError(f"{text} is no picture")
         return True

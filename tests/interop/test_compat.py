@@ -6,15 +6,15 @@ from torch import nn
 
 from regard.config import AttentionPart, OutputPart
 from regard.errors import RefusedError
-from regard.interop.compat import halves, misfit, refuse_unfinite, whole
+from regard.interop.compat import find_composition, find_misfit, get_halves, refuse_unfinite
 
 from .transformers_ import untrained
 
 
 def test_a_plain_transformer_fits():
     model = untrained().model
-    assert misfit(model) is None
-    assert halves(model) == (model.encoder, model.decoder)
+    assert find_misfit(model) is None
+    assert get_halves(model) == (model.encoder, model.decoder)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_plain_transformer_fits():
     ],
 )
 def test_what_another_library_lacks_is_named(settings, told):
-    found = misfit(untrained(**settings).model)
+    found = find_misfit(untrained(**settings).model)
     assert found is not None
     assert re.search(told, found), found
 
@@ -50,10 +50,10 @@ def test_an_ensemble_is_no_transformer_and_has_no_halves():
             super().__init__()
             self.encoder, self.decoder = nn.Identity(), nn.Identity()
 
-    assert misfit(Both()) == whole(Both())
-    assert "one network is needed" in misfit(Both())
+    assert find_misfit(Both()) == find_composition(Both())
+    assert "one network is needed" in find_misfit(Both())
     with pytest.raises(TypeError, match="halves needs a Transformer, got a model that is no single network"):
-        halves(Both())
+        get_halves(Both())
 
 
 def test_weights_that_are_not_finite_are_counted_and_refused():

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.viewer.source import SENTENCES, code, in_eight_bits, joined, told
+from regard.viewer.source import SENTENCES, code, describe, in_eight_bits, join_codes
 
 
 @pytest.mark.parametrize(
@@ -16,25 +16,25 @@ from regard.viewer.source import SENTENCES, code, in_eight_bits, joined, told
     ],
 )
 def test_codes_are_told_in_english(source, sentence):
-    assert told(source) == sentence
+    assert describe(source) == sentence
 
 
 def test_every_code_says_something_of_its_own():
     given = [each + ("x" if each.endswith(":") else "") for each in SENTENCES]
-    assert len({told(each) for each in given}) == len(SENTENCES)
+    assert len({describe(each) for each in given}) == len(SENTENCES)
 
 
 @pytest.mark.parametrize("text", ["", "read from a log; by hand", "fused", "given:twice", "rows:", "{0}:{1}"])
 def test_what_is_no_code_stands_as_it_is(text):
-    assert told(text) == text
+    assert describe(text) == text
 
 
 def test_a_kernel_may_be_called_anything():
-    assert told(code("fused", "{0}: a")) == "fused kernel {0}: a, which forms its weights"
+    assert describe(code("fused", "{0}: a")) == "fused kernel {0}: a, which forms its weights"
 
 
 def test_several_are_joined_and_each_is_said_once():
-    assert joined(["measured; rows:float32", "rows:float32", "again"]) == "measured; rows:float32; again"
+    assert join_codes(["measured; rows:float32", "rows:float32", "again"]) == "measured; rows:float32; again"
 
 
 def test_eight_bits_are_known_among_other_codes_only():

@@ -49,6 +49,11 @@ def require_kind(component: type[Any], name: str | None = None) -> str:
     return kind.name
 
 
+def is_builtin(component: Any) -> bool:
+    """True if an object is of a class of regard's own, of which an engine may assume how it works."""
+    return type(component).__module__.partition(".")[0] == "regard"
+
+
 def _guess(component: type[Any]) -> str | None:
     """Kind by base class, by attribute, or else by the names of the arguments of a call."""
     for base, kind in ((Scope, "scope"), (Attention, "mechanisms")):

@@ -10,8 +10,7 @@ import typer
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 LISTED = 10
 """Bad inputs that are reported one by one; the summary has the total."""
@@ -56,7 +55,7 @@ class BadInputs:
         )
 
 
-def collect_bad_inputs(model: "Trained | Seeing", text: str | None, file: str | None) -> BadInputs | None:
+def collect_bad_inputs(model: "Predictor", text: str | None, file: str | None) -> BadInputs | None:
     """The collector of bad inputs of a file or of standard input; None for a single input, which is an error."""
     if text is not None:
         return None

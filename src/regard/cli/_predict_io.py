@@ -15,9 +15,8 @@ from regard.errors import DataError
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.forward_predictor import Seeing
     from regard.inference.prediction import Prediction
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 Each = TypeVar("Each")
 
@@ -41,7 +40,7 @@ class AnswerWriter:
     without, the first is an error.
     """
 
-    model: "Trained | Seeing"
+    model: "Predictor"
     beam: int | None = None
     best: int = 1
     align: bool = False
@@ -79,7 +78,7 @@ class AnswerWriter:
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
         try:
-            return bool(text.strip()) and self.model.reads(text)
+            return bool(text.strip()) and self.model.fits(text)
         except DataError as error:
             self.report(number, text, error)
             return False
@@ -118,24 +117,13 @@ class AnswerWriter:
         self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """Answers to inputs; raises ConstraintError where constraints cannot be satisfied."""
-        from regard.inference.forward_predictor import Seeing
-
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
-        if isinstance(self.model, Seeing):
-            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
-            return
+        search = {"beam": self.beam, "unknown": self.unknown}
+        options: dict[str, Any] = {name: value for name, value in search.items() if value is not None}
+        if any(map(any, specs)):
+            options |= {name: [getattr(spec, name) for spec in specs] for name in ("prefix", "include", "exclude")}
         try:
-            yield from self.model.outcomes(
-                texts,
-                beam=self.beam,
-                best=self.best,
-                align=self.align,
-                unknown=self.unknown,
-                prefix=[spec.prefix for spec in specs],
-                include=[spec.include for spec in specs],
-                exclude=[spec.exclude for spec in specs],
-                done=done,
-            )
+            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done, **options)
         except ValueError as error:
             if isinstance(error, DataError) or not any(map(any, specs)):
                 raise

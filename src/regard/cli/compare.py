@@ -87,17 +87,18 @@ def compare_one() -> None:
 def _train_and_evaluate(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train a model, and evaluate it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import figures_to_dict
-    from regard.inference.load import opened
-    from regard.tasks.kinds.types import family
+    from regard.inference.load import load
     from regard.training.loop import train as run
 
     experiment, _ = build_experiment(task, config, directory)
     ended = run(experiment, directory)
-    model, data = opened(directory, config.train.device), config.data
-    valid = figures_to_dict(model.judge(experiment.valid, beam=beam))
+    model, data = load(directory, config.train.device), config.data
+    valid = figures_to_dict(model.evaluate_examples(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        figures["test"] = figures_to_dict(model.evaluate(family(config).read(data, data.test), beam=beam))
+        figures["test"] = figures_to_dict(
+            model.evaluate(data.test, beam=beam, **{name: getattr(data, name) for name in data.columns})
+        )
     throughput = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,

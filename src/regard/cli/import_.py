@@ -40,9 +40,9 @@ def import_model(
     from regard.boundary import boundary
     from regard.interop.huggingface.families import PICTURES, usual_task
     from regard.interop.huggingface.settings import opened, read
-    from regard.interop.output import free, put
+    from regard.interop.output import check_free, write_directory
 
-    free(out)
+    check_free(out)
     with boundary(folder):
         kind = opened(folder)[1]
         if kind != PICTURES:
@@ -51,6 +51,6 @@ def import_model(
     from regard.interop.huggingface.importer import files
     from regard.interop.huggingface.vocab import TOKENIZER
 
-    size = put(out, files(folder, task, first))
+    size = write_directory(out, files(folder, task, first))
     tokens = f"its {TOKENIZER}" if (folder / TOKENIZER).is_file() else f"spaces into ids (it has no {TOKENIZER})"
     typer.echo(f"{out}: a run of the task {task}, {size:,} bytes, its texts tokenized by {tokens}")

@@ -21,6 +21,8 @@ def describe_settings(kind: type) -> Iterator[Setting]:
     """Describe every setting of a config, in the order of `everything`."""
     meanings = read_meanings(kind)
     for field in fields(kind):
+        if field.name == "parameters":  # of stages, which are settings of their own
+            continue
         inner = next((part for part in (field.type, *get_args(field.type)) if is_dataclass(part)), None)
         if inner is None:
             whole = inspect.getdoc(kind) or "" if field.name == "name" else ""  # a part with a name is what it names

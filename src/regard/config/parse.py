@@ -3,13 +3,15 @@
 import math
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from regard.config.docs import describe_values
 from regard.config.hints import meant_settings, unknown_setting
+from regard.config.parameters import read_parameters
+from regard.config.section import FIELD
 from regard.config.settings import BOUNDS, MAX_INTEGER
 from regard.errors import ConfigError
 from regard.inputs import open_stream
@@ -112,6 +114,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     prepared = shorthand(kind, table)
     if isinstance(prepared, Mapping):
         refuse_unknown(kind, prepared)
+        prepared = type_parameters(kind, prepared)
     try:
         found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
@@ -191,7 +194,34 @@ def shorthand(kind: Any, table: Any) -> Any:
     if not isinstance(table, Mapping):
         return table
     kinds = {each.name: each.type for each in fields(kind)}
+    if FIELD in kinds:  # what is no setting of the part is a parameter of a stage
+        own = {key: value for key, value in table.items() if key in kinds and key != FIELD}
+        rest = {key: value for key, value in table.items() if key not in own and key != FIELD}
+        nested = table.get(FIELD, {})  # as dataclasses.asdict has them
+        rest = ({**nested} if isinstance(nested, Mapping) else {FIELD: nested}) | rest
+        return own | ({FIELD: rest} if rest else {})
     return {key: shorthand(kinds.get(key), value) for key, value in table.items()}
+
+
+def type_parameters(kind: Any, table: Mapping[str, Any], group: str = "", paths: Sequence[str] = ()) -> dict[str, Any]:
+    """The table with each parameter of a stage as its stage types it; raises for one that no stage has."""
+    paths = paths or everything(kind)
+    typed = dict(table)
+    for each in fields(kind):
+        part = typed.get(each.name)
+        if not is_dataclass(each.type) or not isinstance(part, Mapping):
+            continue
+        path = f"{group}{each.name}."
+        typed[each.name] = type_parameters(each.type, part, path, paths)
+        if part.get(FIELD) and isinstance(name := part.get("name", _default_name(each)), str):
+            typed[each.name][FIELD] = read_parameters(name, part[FIELD], path, paths)
+    return typed
+
+
+def _default_name(field: Any) -> Any:
+    """The name of a part where nobody gives one."""
+    default = field.default if field.default is not MISSING else field.default_factory()
+    return getattr(default, "name", None)
 
 
 def refuse_unknown(kind: Any, table: Mapping[str, Any], group: str = "", paths: Sequence[str] = ()) -> None:
@@ -203,7 +233,7 @@ def refuse_unknown(kind: Any, table: Mapping[str, Any], group: str = "", paths: 
         if is_dataclass(part := kinds.get(key)) and not isinstance(value, Mapping) and "name" not in _names(part):
             raise ConfigError(unknown_setting(path, paths))
         if key in kinds:
-            if isinstance(value, Mapping):
+            if isinstance(value, Mapping) and key != FIELD:
                 refuse_unknown(kinds[key], value, f"{path}.", paths)
         elif key == "name" and group:
             if is_dataclass(kind):  # a group that has a name of its own may be set by it, and this one has none
@@ -229,6 +259,8 @@ def everything(kind: Any) -> list[str]:
     """Every dotted path of a config, for help and for guessing what was meant."""
     found = []
     for each in fields(kind):
+        if each.name == FIELD:
+            continue
         inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
         found += [f"{each.name}.{path}" for path in everything(inner)] if inner else [each.name]
     return found
@@ -242,6 +274,7 @@ def write(config: Any) -> str:
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """A config as a table."""
+    """A config as a table, the parameters of stages beside the name of their attention."""
     values = {each.name: getattr(config, each.name) for each in fields(config)}
+    values |= values.pop(FIELD, {})
     return {name: plain(value) if is_dataclass(value) else value for name, value in values.items() if value is not None}

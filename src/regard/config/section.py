@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import ConfigError
 
+FIELD = "parameters"
+"""The field of a section that holds parameters of stages, which are settings beside its own (config/parameters.py)."""
 NAMED = "_named"
 """Attribute with the fields that a constructor call named; where it is missing (pydantic calls none), all fields count."""
 
@@ -74,6 +76,7 @@ def named_settings(section: Any, path: str) -> dict[str, Any]:
         named = getattr(section, NAMED, None)
         values = {field.name: getattr(section, field.name) for field in fields(section)}
         section = values if named is None else {name: value for name, value in values.items() if name in named}
+        section |= section.pop(FIELD, {})
     if not isinstance(section, Mapping):
         raise ConfigError(f"{path} needs to be a table of settings, got {type(section).__name__}")
     return {name: _plain(value, f"{path}.{name}") for name, value in section.items()}

@@ -4,7 +4,7 @@ The sentence below a field is what `regard show TASK` says of that setting (`doc
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from regard.config.section import Section
 
@@ -43,6 +43,8 @@ class Data(Section):
     """The column of the source: its name, or its number from 1."""
     target: str = "2"
     """The column of the target: its name, or its number from 1."""
+    header: bool | None = None
+    """True if the first line of a TSV table is a header, false if it is data; None: a header where a column is named."""
     tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
     """Tokenizer of the source; pretrained: that of a model which `regard import` has converted."""
     target_tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram"] | None = None
@@ -85,13 +87,16 @@ class Data(Section):
 
 @dataclass(frozen=True)
 class AttentionPart(Section):
-    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none."""
+    """The attention, by one name or several joined by +: additive, scaled_dot+sparsemax, transformer, none. Parameters of
+    its stages are settings too, such as model.attention.alpha of entmax; `regard show entmax` lists them."""
 
     name: str = "additive"
     heads: int = 4
     """Heads of a multi-head attention."""
     size: int | None = None
     """Project queries, keys and values to this size first; None: only where the mechanism needs it."""
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Parameters of its stages by name, or below the name of their stage where two have one of that name."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,8 @@ from torch import Tensor, nn
 from regard.boundary import boundary
 from regard.config import plain
 from regard.errors import DamagedError, RefusedError
-from regard.inference.forward_predictor import Seeing
-from regard.inference.load import opened, read_directory
-from regard.inference.sequence_predictor import Trained
-from regard.tasks.kinds.types import TaskConfig, family
+from regard.inference.load import load, read_directory
+from regard.inference.predictor import Predictor
 from regard.training import checkpoint
 from regard.training.run_directory import CONFIG, flat
 from regard.training.snapshot import retry_on_publish
@@ -36,18 +35,21 @@ class Start(NamedTuple):
             restore(model, self.tensors, self.origin)
 
 
-def start(config: TaskConfig, out: Path | None = None) -> Start | None:
-    """What train.init_from says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> Start | None:
+    """What train.init_from says to begin with; None where it says nothing.
+
+    `load_codec` reads the codec of a run of this family, and `out` is the directory that is trained into.
+    """
     if config.train.init_from is None:
         return None
     if out is not None and begun(out):
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(family(config).codec(folder).adapt(config.data), {}, str(out))
+                return Start(load_codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
-    found = opened(config.train.init_from, "cpu")
+    found = load(config.train.init_from, "cpu")
     if found.config.FAMILY != config.FAMILY:
         raise RefusedError(
             f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
@@ -69,7 +71,7 @@ def begun(out: Path) -> bool:
     return False
 
 
-def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
+def same_tokens(found: Predictor, now: Any, origin: str) -> None:
     """Refuse settings that make a codec, and that the one taken over does not heed."""
     for name in found.codec.settings:
         old, new = getattr(found.config.data, name), getattr(now, name)
@@ -80,11 +82,11 @@ def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
             )
 
 
-def check_model(found: Trained | Seeing, config: TaskConfig, codec: Any, tensors: Mapping[str, Tensor]) -> None:
+def check_model(found: Predictor, config: Any, codec: Any, tensors: Mapping[str, Tensor]) -> None:
     """Refuse a config whose model the weights do not fit, before data is read, and name the settings that differ."""
     origin = str(config.train.init_from)
     with torch.device("meta"):  # which takes neither time nor memory
-        model = family(config).build(config, codec)
+        model = found.task.build(config, codec)
     try:
         agree(named(model), tensors, f"train.init_from={origin}")
     except RefusedError as error:

@@ -1,9 +1,10 @@
-"""Whether a model is the plain Transformer that other libraries have, or what it has that they lack."""
+"""Compatibility of a model with the plain Transformer of other libraries, and reasons against it."""
 
 from collections.abc import Iterator
 
 from torch import nn
 
+from regard.attention.kinds import is_builtin
 from regard.attention.multihead import MultiHead
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope.causal import Causal
@@ -16,20 +17,20 @@ from regard.models.output_heads.projection import Projection
 from regard.models.seq2seq import Seq2Seq
 
 
-def misfit(model: nn.Module) -> str | None:
-    """None for a plain Transformer, else what it would need to be and what it is instead."""
+def find_misfit(model: nn.Module) -> str | None:
+    """None for a plain Transformer, else the first incompatible part and what is needed."""
     return next(_misfits(model), None)
 
 
-def whole(model: nn.Module) -> str | None:
-    """None for one network, else what it is instead."""
+def find_composition(model: nn.Module) -> str | None:
+    """None for a single network, else the reason that it is none."""
     if isinstance(model, Seq2Seq):
         return None
     return "is no single network of PyTorch but an ensemble or an export, and one network is needed"
 
 
 def refuse_unfinite(model: nn.Module, library: str) -> None:
-    """Raise for weights that are not finite, which other libraries turn into numbers without a word."""
+    """Raise for weights that are not finite, which other libraries accept without an error."""
     for name, weights in model.named_parameters():
         if broken := int((~weights.isfinite()).sum()):
             raise RefusedError(
@@ -38,16 +39,16 @@ def refuse_unfinite(model: nn.Module, library: str) -> None:
             )
 
 
-def halves(model: nn.Module) -> tuple[Encoder, Decoder]:
-    """The two halves of a Transformer."""
+def get_halves(model: nn.Module) -> tuple[Encoder, Decoder]:
+    """Encoder and decoder of a Transformer."""
     encoder, decoder = model.get_submodule("encoder"), model.get_submodule("decoder")
     if not isinstance(encoder, Encoder) or not isinstance(decoder, Decoder):
-        raise TypeError(f"halves needs a Transformer, got a model that {misfit(model)}")
+        raise TypeError(f"halves needs a Transformer, got a model that {find_misfit(model)}")
     return encoder, decoder
 
 
 def _misfits(model: nn.Module) -> Iterator[str]:
-    if fault := whole(model):
+    if fault := find_composition(model):
         yield fault
         return
     assert isinstance(model, Seq2Seq), "it is whole"
@@ -56,7 +57,7 @@ def _misfits(model: nn.Module) -> Iterator[str]:
             name = type(half).__name__.lower()
             yield f"has a {name} {kind.__module__.split('.')[-2][:-1]}, and a transformer is needed"
             return
-    encoder, decoder = halves(model)
+    encoder, decoder = get_halves(model)
     for name, attention in model.attentions().items():
         yield from _attention(name, attention, decoder.layers[0].self.heads)
     layer = decoder.layers[0]
@@ -82,7 +83,7 @@ def _misfits(model: nn.Module) -> Iterator[str]:
 
 
 def _attention(name: str, attention: nn.Module, heads: int) -> Iterator[str]:
-    if not isinstance(attention, MultiHead):
+    if not isinstance(attention, MultiHead) or not is_builtin(attention):
         yield f"looks by {type(attention).__name__} in {name}, and heads of a transformer are needed"
         return
     stages = attention.score, attention.normalise, attention.scope
@@ -90,6 +91,8 @@ def _attention(name: str, attention: nn.Module, heads: int) -> Iterator[str]:
     if stages != (ScaledDot(), Softmax(), Causal() if causal else Everywhere()):
         usual = "causal" if causal else "everywhere"
         yield f"looks by {', '.join(map(str, stages))} in {name}, and scaled_dot, softmax, {usual} are needed"
+    if attention.key_heads != attention.heads or attention.how != "concat" or not isinstance(attention.output, nn.Linear):
+        yield f"has other heads of keys, or joins them by {attention.how}, in {name}, and concatenated heads are needed"
     if attention.heads != heads:
         yield f"has {attention.heads} heads in {name} and {heads} elsewhere, and one number for all is needed"
     if attention.query.out_features != attention.size:

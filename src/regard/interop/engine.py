@@ -1,4 +1,4 @@
-"""Open a trained model for the engine that is to run it."""
+"""Loading of a trained model for an engine: native, ONNX or CTranslate2."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained as Writer
+    from regard.inference.predictor import Predictor
+    from regard.inference.sequence_predictor import SequencePredictor as Writer
 
 NATIVE = "native"
 ENGINES = (NATIVE, "onnx", "ctranslate2")
@@ -18,18 +18,18 @@ PRECISIONS: tuple[Literal["float32", "int8", "bf16"], ...] = ("float32", "int8",
 
 
 UNTRACED = {"ctranslate2": "a trace needs the weights of every attention, and the engine ctranslate2 gives those of one"}
-"""Why an engine gives no trace."""
+"""Engines without traces, with the reason."""
 
 
 def traceable(engine: str) -> None:
-    """Raise for an engine that gives no trace, before anything is asked of it."""
+    """Raise for an engine without traces, before anything is computed."""
     if engine in UNTRACED:
         raise ConfigError(f"{UNTRACED[engine]}: leave --engine or --trace out (--align shows that one)")
 
 
 def opened(
     directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
-) -> "Writer | Seeing":
+) -> "Predictor":
     """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.interop.ENGINE.engine."""
     if engine not in ENGINES:
         raise ConfigError(f"--engine needs to be one of {', '.join(ENGINES)}, got {engine!r}")
@@ -40,12 +40,12 @@ def opened(
         return found
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    from regard.inference.load import opened as run
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.load import load
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.interop.onnx.engine import allow
 
-    model = run(directory, device)
-    if not isinstance(model, Trained):
+    model = load(directory, device)
+    if not isinstance(model, SequencePredictor):
         if precision != "float32" or compiled:
             raise ConfigError(
                 f"--precision and --compile are for models that write text, and {directory} is of {model.name}"
@@ -61,7 +61,7 @@ def opened(
 
 
 def compile_in(model: "Writer") -> None:
-    """Let a model search with compiled code, which lies in the user's cache folder and never beside the model."""
+    """Enable compiled search code, which is in the cache folder of the user, never beside the model."""
     if next(model.model.parameters()).device.type == "cpu":
         on_cpu(model)
     elif model.config.model.decoder != "transformer":
@@ -73,9 +73,9 @@ def compile_in(model: "Writer") -> None:
 
 
 def on_cpu(model: "Writer") -> None:
-    """Make the machine code ready that searches on a CPU, or refuse a model that it does not take.
+    """Compile the CPU search code, or raise for a model that it does not cover.
 
-    Where it cannot be made, a warning says why, and the usual engine answers.
+    Where it cannot be compiled, a warning has the reason, and the eager engine answers.
     """
     from regard.decoding.engines.cpp.select import find_reason, is_usable
 

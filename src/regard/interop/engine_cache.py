@@ -1,6 +1,6 @@
-"""Exported engines (ONNX, CTranslate2) of run directories, kept in the user's cache folder.
+"""Cache of exported engines (ONNX, CTranslate2) of run directories, in the cache folder of the user.
 
-They never lie in the run directory: somebody else may have made that, and what is read here is read as our own.
+They are never in the run directory, which may come from others: files of the cache are trusted.
 """
 
 import fcntl
@@ -23,20 +23,19 @@ LIMIT = 4 * 2**30
 """Bytes that the engines of all models may take; beyond it the least recently used go."""
 
 
-def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
-    """The directory of this kind for the model of a run, made where it is missing or damaged.
+def cache_engine(run: Path, kind: str, export: Callable[[], Mapping[str, bytes]]) -> Path:
+    """The cached export of a run, written where it is missing or damaged.
 
-    Its name holds the digest of the run's manifest and of the version of regard that exported it, so that another model, or
-    the same one trained on, has another. It appears whole or not at all, whoever else makes it at the same time. Every file
-    is verified against its digest each time.
+    Its name has the digest of the manifest of the run and of the version of regard, so that each state of a model has its
+    own. It is written atomically, also with concurrent writers. Every file is verified against its digest each time.
     """
     if run.is_file():
         raise RefusedError(f"{run} is an exported model, which one engine alone runs: leave --engine out, or take its run")
     model = (run / manifest.NAME).read_bytes()
     cache = cache_folder(KIND)
     home = cache / f"{kind}-{manifest.digest(model + regard.__version__.encode())}"
-    if not whole(home):
-        files = {name: data for name, data in make().items() if name != manifest.NAME}  # an export's own is replaced
+    if not is_valid(home):
+        files = {name: data for name, data in export().items() if name != manifest.NAME}  # an export's own is replaced
         sealed = manifest.seal({"files": {name: manifest.digest(data) for name, data in files.items()}})
         _put(home, {**files, manifest.NAME: sealed})
         with _one_at_a_time(cache):
@@ -46,8 +45,8 @@ def kept(run: Path, kind: str, make: Callable[[], Mapping[str, bytes]]) -> Path:
     return home
 
 
-def whole(home: Path) -> bool:
-    """Whether a directory is there, nobody else can write it, and every file in it is what was written."""
+def is_valid(home: Path) -> bool:
+    """True for a directory that exists, is private, and whose files have their digests."""
     try:
         if not is_private(home):
             return False
@@ -73,7 +72,7 @@ def remove_least_recent(cache: Path, newest: Path, limit: int = LIMIT) -> None:
 
 
 def _used(home: Path) -> float:
-    """When an engine was last opened; 0 where it has gone meanwhile."""
+    """Time of last use of an engine; 0 where it was removed meanwhile."""
     with suppress(OSError):
         return home.stat().st_mtime
     return 0.0
@@ -93,7 +92,7 @@ def _put(home: Path, files: Mapping[str, bytes]) -> None:
             for name, data in files.items():
                 (room / name).write_bytes(data)
         with _one_at_a_time(home.parent):
-            if not whole(home):
+            if not is_valid(home):
                 io.remove(home)
                 os.rename(room, home)
     finally:
@@ -102,7 +101,7 @@ def _put(home: Path, files: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait for whoever is changing what lies in a folder; a process that dies waits for nobody and holds nobody up."""
+    """Lock of a folder, released when the process ends."""
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A library that is an extra: there, or a word on how to get it."""
+"""Optional dependencies."""
 
 from importlib.util import find_spec
 

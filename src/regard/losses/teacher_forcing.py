@@ -1,4 +1,4 @@
-"""Training loss with teacher forcing: cross-entropy, penalties on attention, REINFORCE and sequence-level risk.
+"""Training loss with teacher forcing: cross-entropy or regression, penalties on attention, REINFORCE and sequence risk.
 
 All losses are sums over the kept tokens, so that batches and their parts add up.
 """
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.config import Train
-from regard.data.batch import Padded, shifted
-from regard.data.modality import AnyBatch, Source
+from regard.data.batch import Padded
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import AnyBatch, Feedback, Source
 from regard.decoding.attention_weights import find_source_mask
 from regard.losses.attention_penalties import (
     coverage_loss,
@@ -25,12 +26,16 @@ from regard.losses.cross_entropy import Logits, fused_likelihood_loss, is_plain_
 from regard.losses.guided_alignment import Guide, build_guide, guided_alignment_loss
 from regard.losses.hard_attention import Reinforce, Tokens, find_hard_attentions, set_soft_share
 from regard.losses.moment_matching import moment_matching_loss
+from regard.losses.regression import regression_loss
 from regard.losses.sequence_risk import Risk
 from regard.losses.types import Loss, Progress
 from regard.models.decoders.scheduled_sampling import sampling_probability
 from regard.models.packing import check_settings
 from regard.models.types import Step
 from regard.tree import Tree
+
+TOKEN_SETTINGS = ("label_smoothing", "confidence_penalty", "sequence_loss", "packing_length")
+"""Settings of a training that need a decoder of tokens."""
 
 
 def teacher_forcing_loss(
@@ -71,9 +76,12 @@ def teacher_forcing_loss(
     fused = not own and reinforce is None and is_plain_projection(model)
     options |= {"project": False} if fused else {}
     options |= {} if target.documents is None else {"documents": target.documents}
-    decoder_input = shifted(target.data, target.documents)
+    feedback = find_feedback(model)
+    decoder_input = feedback.decoder_input(batch.source, target)
     step, memory = run_model(model, batch.source, decoder_input, bool(moment_matching or doubly_stochastic), **options)
-    if fused:
+    if isinstance(feedback, NumberFeedback):
+        loss = regression_loss(step.output, target, feedback)
+    elif fused:
         loss = fused_likelihood_loss(model, step.output, target, smoothing, confidence)
     else:
         loss = likelihood_loss(step.output, target, smoothing, confidence)
@@ -99,8 +107,14 @@ def teacher_forcing_loss(
     return loss
 
 
+def find_feedback(model: nn.Module) -> Feedback:
+    """Feedback of a model's decoder; that of tokens where it has none of its own."""
+    feedback: Feedback = getattr(getattr(model, "decoder", None), "feedback", TokenFeedback())
+    return feedback
+
+
 def run_model(
-    model: Any, source: Source, decoder_input: Int[Tensor, "batch time"], remember: bool, **options: Any
+    model: Any, source: Source, decoder_input: Shaped[Tensor, "batch time *channels"], remember: bool, **options: Any
 ) -> tuple[Step, Tree]:
     """Output of the decoder, and the memory of the source if `remember`."""
     if not remember:
@@ -121,6 +135,13 @@ def compute_target_logprobs(logits: Logits, target: Padded) -> Tokens:
     return log_probabilities.masked_fill(~target.keep, 0.0)
 
 
+def check_feedback(settings: Train, feedback: Feedback) -> None:
+    """Raise for settings that need a distribution over tokens, where a decoder outputs numbers."""
+    for name in TOKEN_SETTINGS if isinstance(feedback, NumberFeedback) else ():
+        if (value := getattr(settings, name)) not in (0, "none"):
+            raise ValueError(f"train.{name}={value} needs a decoder of tokens, and this one outputs numbers; leave it out")
+
+
 class TeacherForcing(nn.Module):
     """Training loss by the settings of a config; a module, since baselines of hard attention learn too."""
 
@@ -128,9 +149,12 @@ class TeacherForcing(nn.Module):
         super().__init__()
         self.settings, self.risk = settings, risk
         check_settings(settings)
+        check_feedback(settings, find_feedback(model))
         self.looks = Reinforce(settings, hard_attentions) if (hard_attentions := find_hard_attentions(model)) else None
         set_soft_share(model, settings.soft_attention_rate)
         self.guide = build_guide(settings, model)
+        if self.looks is not None and isinstance(find_feedback(model), NumberFeedback):
+            raise ValueError("a hard attention is rewarded by the likelihood of tokens, and this decoder outputs numbers")
         if self.looks is not None and settings.sequence_loss != "none":
             raise ValueError(
                 f"train.sequence_loss={settings.sequence_loss} needs a soft attention, and this model's is hard: it samples "

@@ -1,7 +1,8 @@
 """Attention factory: builds an attention from a name such as "additive", "scaled_dot+top_k", "transformer" or "none"."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from regard import registry
@@ -10,11 +11,18 @@ from regard.attention.multihead import MultiHead
 from regard.attention.normalise.marginal import Marginal
 from regard.attention.scope import Scope
 from regard.attention.scope.everywhere import Everywhere
+from regard.config.parameters import IMPLIED, assign_parameters
+from regard.config.settings import AttentionPart
 
 AttentionFactory = Callable[[int, int], Attention | None]
 """Factory of an attention from the sizes of query and key; may return None: partial(attention, "additive")."""
 
 PARTS = ("score", "normalise", "scope", "mechanisms")
+
+
+def attention_options(part: AttentionPart) -> dict[str, Any]:
+    """Options of build_attention that a part of a config holds beside its name."""
+    return {"heads": part.heads, "size": part.size, "parameters": part.parameters}
 
 
 def build_attention(
@@ -28,13 +36,15 @@ def build_attention(
     scope: str = "everywhere",
     limit: int = 1024,
     bias: bool = True,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Attention | None:
     """Build the attention called `name`: stages or a mechanism, joined by +; "none" gives None.
 
     Stages that are not named are scaled_dot, softmax and everywhere; a named scope is intersected with `scope`. A mechanism
     that takes a score may be joined with one. A dot product of query and key of different sizes gets projections to one size
     (`size`, or else the query's). `heads` applies to multi-head mechanisms; `limit` is the maximum source length of a score
-    with parameters for each position; without `bias` its projections have none.
+    with parameters for each position; without `bias` its projections have none. `parameters` are those of its stages
+    (config/parameters.py).
     """
     if name == "none":
         return None
@@ -42,13 +52,27 @@ def build_attention(
     if "mechanisms" not in named:
         named.setdefault("score", "scaled_dot")
     options: dict[str, Any] = {"size": size, "dropout": dropout, "limit": limit} | ({} if bias else {"bias": False})
-    options |= {kind: named[kind] for kind in ("score", "normalise") if kind in named}
-    options["scope"] = intersect_scopes(scope, named.get("scope", "everywhere"))
+    stages, own = fill_stages(name, named, parameters or {})
+    options |= {kind: stages[kind] for kind in ("score", "normalise") if kind in stages}
+    options["scope"] = intersect_scopes(scope, stages.get("scope", "everywhere"))
     if "score" in named and query != key and size is None:
         options["size"] = query if getattr(registry.find(named["score"], "score"), "one_size", False) else None
     if "mechanisms" in named:
-        return build_mechanism(named["mechanisms"], query, key, heads, options)
+        return build_mechanism(named["mechanisms"], query, key, heads, options | own)
     return Attention(query, key, **options)
+
+
+def fill_stages(name: str, named: Mapping[str, str], parameters: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The stages of a name by kind, each a name or, where it has parameters, a partial; and those of a mechanism."""
+    stages: dict[str, Any] = {kind: part for kind, part in named.items() if kind != "mechanisms"}
+    assigned = assign_parameters(name, parameters)
+    if "mechanisms" not in named:
+        named = IMPLIED | dict(named)
+    for kind, part in named.items():
+        if kind != "mechanisms" and (values := assigned.get(registry.label(part))):
+            component: Any = registry.find(part, kind)
+            stages[kind] = partial(component, **values)
+    return stages, assigned.get(registry.label(named.get("mechanisms", "")), {})
 
 
 def build_self_attention(
@@ -107,7 +131,7 @@ def accepts_option(name: str, option: str) -> bool:
     return option in inspect.signature(registry.find(name, "mechanisms")).parameters
 
 
-def intersect_scopes(left: str, right: str) -> Scope:
+def intersect_scopes(left: Any, right: Any) -> Scope:
     """Intersection of two scopes; a single one is returned unchanged, so that kernels recognise it."""
     scopes: list[Scope] = [registry.build(each, "scope") for each in (left, right)]
     hiding = [each for each in scopes if not isinstance(each, Everywhere)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from jaxtyping import Int
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from regard import registry
@@ -12,8 +12,9 @@ from regard.attention.module import Attention
 from regard.attention.positions import Positions
 from regard.attention.types import Encoded
 from regard.config import Dropout, EncoderDecoder, Model
-from regard.data.modality import Source
-from regard.models.attention_factory import build_attention
+from regard.data.feedback import TokenFeedback
+from regard.data.modality import Feedback, Source
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
@@ -46,8 +47,11 @@ class Seq2Seq(nn.Module):
         """Encode a source of the encoder's modality, without the decoder's projections."""
         return self.encoder(source)
 
-    def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
-        """Forward with teacher forcing: logits of every position; `target` begins with BOS. Options are the decoder's."""
+    def forward(self, source: Source, target: Shaped[Tensor, "batch time *channels"], **options: Any) -> Step:
+        """Forward with teacher forcing: logits, or numbers, of every position. Options are the decoder's.
+
+        `target` is the decoder's input: of tokens it begins with BOS, of numbers with the first input of their feedback.
+        """
         return self.decoder(target, self.decoder.remember(self.read(source)), **options)
 
     def attentions(self) -> dict[str, Attention]:
@@ -120,14 +124,19 @@ def build_decoder(
     vocabulary: int,
     counterparts: Sequence[int] | None = None,
     longest: tuple[int, int] = (1024, 1024),
+    feedback: Feedback = TokenFeedback(),
 ) -> RecurrentDecoder | ConvolutionDecoder | TransformerDecoder:
-    """Build the decoder that a config describes, for an encoder of size `source`."""
+    """Build the decoder that a config describes, for an encoder of size `source`.
+
+    With a `NumberFeedback` it is one of numbers, and `vocabulary` is the number of their channels.
+    """
     named = model.attention
-    options: dict[str, Any] = {"heads": named.heads, "size": named.size, "dropout": dropout.attention, "bias": model.bias}
+    options: dict[str, Any] = attention_options(named) | {"dropout": dropout.attention, "bias": model.bias}
     make = partial(build_attention, named.name, limit=longest[0], **options)
     last = model.output
     chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
     every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie_embeddings, "counterparts": counterparts}
+    every["feedback"] = feedback
     if model.decoder == "transformer":
         known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
         return TransformerDecoder(vocabulary, source, model.hidden_size, **every, **known)

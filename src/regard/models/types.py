@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
@@ -11,7 +11,7 @@ from regard.tree import Tree
 
 
 class Step(NamedTuple):
-    """Output of a decoder: logits, the next state, and the output of each attention by module path."""
+    """Output of a decoder: logits or numbers, the next state, and the output of each attention by module path."""
 
     output: Float[Tensor, "..."]
     state: State
@@ -29,7 +29,9 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
-    """Decoder protocol: predicts one token per step or, with teacher forcing, all positions at once; the two must agree.
+    """Decoder protocol: predicts one position per step or, with teacher forcing, all at once; the two must agree.
+
+    Its inputs are tokens, or vectors of numbers such as frames or values.
 
     `step` may get several rows for each source, side by side (the beams of a search): rows = sources x beams. It folds them
     into the query axis of each attention, so that one memory serves all beams of a source.
@@ -39,8 +41,15 @@ class Decoder(Protocol):
 
     def start(self, memory: Tree) -> State: ...
 
-    def step(self, token: Int[Tensor, " rows"], memory: Tree, state: State, *, weights: bool = False) -> Step: ...
+    def step(
+        self, token: Shaped[Tensor, "rows *channels"], memory: Tree, state: State, *, weights: bool = False
+    ) -> Step: ...
 
     def __call__(
-        self, target: Int[Tensor, "batch time"], memory: Tree, *, weights: bool = False, statistics: tuple[str, ...] = ()
+        self,
+        target: Shaped[Tensor, "batch time *channels"],
+        memory: Tree,
+        *,
+        weights: bool = False,
+        statistics: tuple[str, ...] = (),
     ) -> Step: ...

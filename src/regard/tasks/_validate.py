@@ -200,6 +200,7 @@ RULES = {
     "data.samples": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "data.max_bytes": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.max_records": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
+    "data.header": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.box_format": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
     "data.language": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "dropout.attention": Rule(

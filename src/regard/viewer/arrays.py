@@ -1,4 +1,4 @@
-"""A trace from weights that are there already, of any model: `Trace.from_arrays`."""
+"""Traces from arrays of attention weights of any model: `Trace.from_arrays`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
-from regard.viewer.gold import links
+from regard.viewer.gold import parse_links
 from regard.viewer.io.check import check
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import AttentionMap, Example, Trace
@@ -37,36 +37,36 @@ def from_arrays(
 
     A query or key is a list of tokens, an axis, a number of places, or nothing: then places are numbered. Without a key, and
     with as many keys as queries, this is self-attention. With `axes` queries and keys name one of them, all attentions the
-    same or each its own; where nothing is said and one axis alone is as long as needed, it is that one. `mask` is True where
+    same or each its own; by default the only axis of the right length. `mask` is True where
     a query may see a key, or "causal". `mask` and `scores` of several attentions are by name. `lang` is that of token lists.
-    `gold` are links that people made, [(query, key), ...], or {"sure": ..., "possible": ...} where they tell these apart;
-    among several attentions they belong to the axes of the last that looks from one to another, or to those `Links` names.
+    `gold` are gold links, [(query, key), ...], or {"sure": ..., "possible": ...}; with several attentions they are on the
+    axes of the last cross-attention, or on those of `Links`.
     """
     if axes is None and isinstance(weights, Mapping):
         raise TraceError("several attentions need axes={name: tokens or axis, ...}, and each a query and a key among them")
     if not isinstance(weights, Mapping):
         weights = {name: weights}
-    layers = {each: _layers(each, given) for each, given in weights.items()}
+    layers = {each: _layers(each, value) for each, value in weights.items()}
     if not layers:
         raise TraceError("a trace needs the weights of at least one attention, got none")
     if axes is None:
         sides, query, key = _pair(next(iter(layers.values())), name, query, key, lang)
     else:
-        sides = {each: axis(given, f"axis {each!r}", lang) for each, given in axes.items()}
+        sides = {each: axis(value, f"axis {each!r}", lang) for each, value in axes.items()}
     attentions: list[AttentionMap] = []
     for each, arrays in layers.items():
         ends = (_side(query, each, arrays[0].shape[1], sides, "query"), _side(key, each, arrays[0].shape[2], sides, "key"))
-        given = (_of(mask, each), _of(scores, each))
+        value = (_of(mask, each), _of(scores, each))
         attentions += _attention_maps(
             each,
             arrays,
             ends,
-            given,
+            value,
             sums_to_one,
             sum((attention_map.query, attention_map.key) == ends for attention_map in attentions),
         )
-    made = None if gold is None else links(gold, attentions)
-    trace = Trace(name, (Example(sides, tuple(attentions), title=title, gold=made),))
+    gold_links = None if gold is None else parse_links(gold, attentions)
+    trace = Trace(name, (Example(sides, tuple(attentions), title=title, gold=gold_links),))
     check(trace)
     return trace
 
@@ -86,22 +86,22 @@ def array_of(value: Any, what: str) -> Array:
     return array if array.dtype in (np.float16, np.float32) else array.astype(np.float32)
 
 
-def axis(given: Any, what: str, lang: str | None = None) -> Axis:
+def axis(value: Any, what: str, lang: str | None = None) -> Axis:
     """An axis as it is, a list of tokens, or a number of places."""
-    if isinstance(given, AXES):
-        return given
-    if isinstance(given, str):
-        raise TraceError(f"{what}: needs a list of tokens, got the text {given!r}; split it as the model does")
-    if isinstance(given, int) and not isinstance(given, bool):
-        return Index(given)
-    if isinstance(given, Sequence) and all(isinstance(token, str) for token in given):
-        return Text.of(given, lang=lang)
-    raise TraceError(f"{what}: needs a list of tokens, an axis or a number of places, got {type(given).__name__}")
+    if isinstance(value, AXES):
+        return value
+    if isinstance(value, str):
+        raise TraceError(f"{what}: needs a list of tokens, got the text {value!r}; split it as the model does")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Index(value)
+    if isinstance(value, Sequence) and all(isinstance(token, str) for token in value):
+        return Text.of(value, lang=lang)
+    raise TraceError(f"{what}: needs a list of tokens, an axis or a number of places, got {type(value).__name__}")
 
 
-def _layers(name: str, given: Any) -> list[Array]:
+def _layers(name: str, value: Any) -> list[Array]:
     """(heads, queries, keys) for each layer."""
-    array = array_of(given, f"attention {name!r}")
+    array = array_of(value, f"attention {name!r}")
     if not 2 <= array.ndim <= 4:
         raise TraceError(
             f"attention {name!r}: needs (queries, keys), (heads, queries, keys) or (layers, heads, queries, keys), "
@@ -151,10 +151,10 @@ def _of(said: Any, name: str) -> Any:
 
 
 def _attention_maps(
-    name: str, arrays: list[Array], ends: tuple[str, str], given: tuple[Any, Any], sums_to_one: bool, first: int
+    name: str, arrays: list[Array], ends: tuple[str, str], value: tuple[Any, Any], sums_to_one: bool, first: int
 ) -> list[AttentionMap]:
     """One look for each layer; `first` layers of the same axes came before."""
-    mask, scores = given
+    mask, scores = value
     scored = None if scores is None else _layers(f"{name}, scores", scores)
     if scored is not None and len(scored) != len(arrays):
         raise TraceError(f"attention {name!r}: {len(arrays)} layers of weights and {len(scored)} of scores; they must agree")

@@ -1,4 +1,4 @@
-"""Links that people made, in a trace: how they are given, and how far each attention is from them."""
+"""Gold links of a trace: parsing, and the alignment error rate of attention against them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,32 +15,32 @@ WANTED = (
 )
 
 
-def links(given: Any, attentions: Sequence[AttentionMap]) -> Links:
-    """Links as they are, or pairs of places on the axes of the attention that is looked at first."""
-    if isinstance(given, Links):
-        return given
-    sure, possible = (given.get("sure", ()), given.get("possible", ())) if isinstance(given, Mapping) else (given, ())
-    if isinstance(given, Mapping) and (strange := given.keys() - {"sure", "possible"}):
+def parse_links(value: Any, attentions: Sequence[AttentionMap]) -> Links:
+    """Parse links, or pairs of indices on the axes of the default attention."""
+    if isinstance(value, Links):
+        return value
+    sure, possible = (value.get("sure", ()), value.get("possible", ())) if isinstance(value, Mapping) else (value, ())
+    if isinstance(value, Mapping) and (strange := value.keys() - {"sure", "possible"}):
         raise TraceError(f"{WANTED}; got the key {min(map(str, strange))!r}")
-    query, key = _between(attentions)
+    query, key = _default_axes(attentions)
     return Links(query, key, _pairs(sure), _pairs(possible))
 
 
-def added(trace: Trace, given: Any, example: int = 0) -> Trace:
-    """The trace with gold links in one of its examples."""
+def add_gold(trace: Trace, value: Any, example: int = 0) -> Trace:
+    """Copy of a trace with gold links in one of its examples."""
     old = trace.example(example)
-    new = replace(old, gold=links(given, old.attentions))
+    new = replace(old, gold=parse_links(value, old.attentions))
     check_gold(new, f"example {example}")
     place = example % len(trace.examples)
     return replace(trace, examples=(*trace.examples[:place], new, *trace.examples[place + 1 :]))
 
 
-def errors(trace: Trace, attention: str | None, example: int) -> Array:
+def alignment_errors(trace: Trace, attention: str | None, example: int) -> Array:
     """The alignment error rate of every head of an attention."""
     shown, attention_map = trace.example(example), trace.attention(attention, example)
-    found = of_heads(attention_map, shown.axes, shown.gold)
-    if found is not None:
-        return found
+    rates = of_heads(attention_map, shown.axes, shown.gold)
+    if rates is not None:
+        return rates
     if attention_map.weights is None or attention_map.rows is not None:
         raise ValueError(
             f"the alignment error of {attention_map.name} needs the weights of every query, and not all were recorded"
@@ -52,23 +52,23 @@ def errors(trace: Trace, attention: str | None, example: int) -> Array:
     )
 
 
-def _between(attentions: Sequence[AttentionMap]) -> tuple[str, str]:
-    """The axes of the last attention from one to another, or simply of the last, as a page opens with it."""
+def _default_axes(attentions: Sequence[AttentionMap]) -> tuple[str, str]:
+    """Axes of the last cross-attention or, without one, of the last attention."""
     if not attentions:
         raise TraceError(
             "gold links belong to the axes of an attention, and there is none; name axes: Links(query=AXIS, ...)"
         )
-    found = next(
+    rates = next(
         (attention_map for attention_map in reversed(attentions) if attention_map.query != attention_map.key), attentions[-1]
     )
-    return found.query, found.key
+    return rates.query, rates.key
 
 
-def _pairs(given: Any) -> tuple[tuple[int, int], ...]:
+def _pairs(value: Any) -> tuple[tuple[int, int], ...]:
     try:
-        return tuple((_whole(query), _whole(key)) for query, key in given)
+        return tuple((_whole(query), _whole(key)) for query, key in value)
     except (TypeError, ValueError):
-        raise TraceError(f"{WANTED}, with whole numbers; got {str(given)[:80]}") from None
+        raise TraceError(f"{WANTED}, with whole numbers; got {str(value)[:80]}") from None
 
 
 def _whole(place: Any) -> int:

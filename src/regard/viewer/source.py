@@ -1,9 +1,9 @@
-"""How weights came about: codes that a trace keeps, and what they say in English. The page says it in two languages.
+"""Provenance of weights: codes in a trace, and their descriptions in English. The page has them in two languages.
 
     fused:sdpa                      fused kernel sdpa, which forms its weights
     measured:sdpa; rows:float32     two codes, one after the other
 
-What is no code is a text of somebody's own and stands as it is.
+Text that is no code is shown unchanged.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ SENTENCES = {
     f"{MEASURED}:": "fused kernel {}, statistics from its own pass",
     f"{ROWS}:": "rows recomputed in {} from recorded queries and keys",
 }
-"""What each code says; those with a colon name a kernel or a precision after it."""
+"""Descriptions of the codes; those with a colon are followed by a kernel or a precision."""
 
 
 def code(name: str, detail: str) -> str:
@@ -33,22 +33,22 @@ def code(name: str, detail: str) -> str:
     return f"{name}:{detail}"
 
 
-def joined(sources: Iterable[str]) -> str:
-    """Several as one, each code once, in the order in which they came."""
+def join_codes(sources: Iterable[str]) -> str:
+    """Join sources, with each code once, in order."""
     return BETWEEN.join(dict.fromkeys(part for source in sources for part in source.split(BETWEEN)))
 
 
 def in_eight_bits(source: str) -> bool:
-    """Whether weights of this source were restored from 8 bits."""
+    """True for weights restored from 8 bits."""
     return EIGHT_BITS in source.split(BETWEEN)
 
 
-def told(source: str) -> str:
-    """A source in English."""
-    return BETWEEN.join(map(_told, source.split(BETWEEN)))
+def describe(source: str) -> str:
+    """Description of a source in English."""
+    return BETWEEN.join(map(_describe_code, source.split(BETWEEN)))
 
 
-def _told(part: str) -> str:
+def _describe_code(part: str) -> str:
     name, colon, detail = part.partition(":")
     sentence = SENTENCES.get(name + colon)
     return part if sentence is None or bool(colon) != bool(detail) else sentence.format(detail)

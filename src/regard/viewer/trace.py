@@ -282,15 +282,15 @@ class Trace:
 
     def with_gold(self, gold: Any, example: int = 0) -> "Trace":
         """The same trace with links that people made, [(query, key), ...] or `Links`, beside what an example linked."""
-        from regard.viewer.gold import added
+        from regard.viewer.gold import add_gold
 
-        return added(self, gold, example)
+        return add_gold(self, gold, example)
 
     def alignment_error(self, attention: str | None = None, example: int = 0) -> Array:
         """The alignment error rate of every head against the example's gold links, (heads,): 0 is perfect."""
-        from regard.viewer.gold import errors
+        from regard.viewer.gold import alignment_errors
 
-        return errors(self, attention, example)
+        return alignment_errors(self, attention, example)
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
         """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""

@@ -119,3 +119,13 @@ def test_an_output_layer_says_how_a_training_is_told_of_it():
     assert text.rstrip().endswith("regard train TASK --model.output=mixture --model.output.heads=4")
     text = write_page("attention", "output_heads")
     assert text.rstrip().endswith("--model.output=attention --model.output.score=dot --model.output.scale=1.0")
+
+
+def test_parameters_are_shown_as_options_with_what_they_mean():
+    page = write_page("entmax")
+    assert (
+        "Parameters, beside --model.attention=entmax\n    --model.attention.alpha=1.5   (a number)\n        Weights whose"
+        in page
+    )
+    assert "--model.attention.blocks.size=3   (a whole number)" in write_page("blocks")
+    assert "Parameters" not in write_page("softmax")

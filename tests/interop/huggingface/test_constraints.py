@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 import regard
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from .test_importer import worded
 from .tiny import END, PAD, VOCABULARY, saved, taught, tiny
@@ -22,12 +22,12 @@ def imported(model, folder, tokenizer=None, generation=None, **options):
         tokenizer.save(str(theirs / "tokenizer.json"))
     if generation is not None:
         (theirs / "generation_config.json").write_text(json.dumps(generation))
-    put(folder / "run", files(theirs, **options))
+    write_directory(folder / "run", files(theirs, **options))
     return regard.load(folder / "run", "cpu")
 
 
 def answers(trained, texts, **options):
-    return [answer.text for [answer] in trained.predict(texts, **options)]
+    return [answer.text for answer in trained.predict(texts, **options)]
 
 
 def spaced():
@@ -94,7 +94,7 @@ def test_a_prefix_comes_behind_the_language_that_is_forced(tmp_path):
     trained = imported(tiny("m2m_100"), tmp_path, tokenizer, first="deu_Latn")
     assert trained.config.search.forced_bos is not None
     for beam in (1, 3):
-        [[answer]] = trained.predict(["w3 w9 w40"], prefix="w5 w7 ", include=["w8"], beam=beam)
+        [answer] = trained.predict(["w3 w9 w40"], prefix="w5 w7 ", include=["w8"], beam=beam)
         assert answer.text.startswith("w5 w7")
         assert "w8" in answer.text
         assert answer.target[0] == "deu_Latn"

@@ -13,14 +13,14 @@ from regard.data.batch import Padded
 from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from .tiny import END, FIRST, NAMES, PAD, VOCABULARY, padded, saved, sentences, taught, tiny
 
 
 def taken(model, folder):
     """A model's folder as a run, opened."""
-    put(folder / "run", files(saved(model, folder / "theirs")))
+    write_directory(folder / "run", files(saved(model, folder / "theirs")))
     return regard.load(folder / "run", "cpu")
 
 
@@ -106,7 +106,7 @@ def test_greedy_and_beam_search_write_what_generate_writes(kind, tmp_path):
     options = {"do_sample": False, "early_stopping": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(6)}
     for beam in (1, 4):
         theirs = model.generate(torch.tensor(rows), num_beams=beam, **options)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(texts, beam=beam)]
+        ours = [answer.text for answer in trained.predict(texts, beam=beam)]
         ended = [(mine, row[: row.index(END)]) for mine, row in zip(ours, theirs, strict=True) if END in row]
         assert len(ended) >= 50  # ours ranks what was cut off behind what has ended, and theirs does not
         assert [mine for mine, _ in ended] == [" ".join(map(str, row)) for _, row in ended]
@@ -119,7 +119,7 @@ def test_the_first_token_is_forced_where_theirs_is(tmp_path):
     trained = taken(model, tmp_path)
     rows = [[*torch.randint(4, VOCABULARY, (5,)).tolist(), END] for _ in range(10)]
     theirs = model.generate(torch.tensor(rows), num_beams=3, suppress_tokens=[PAD], max_new_tokens=12, do_sample=False)
-    for row, [answer] in zip(
+    for row, answer in zip(
         theirs.tolist(), trained.predict([" ".join(map(str, each[:-1])) for each in rows], beam=3), strict=True
     ):
         assert answer.text.split()[0] == "7"
@@ -142,13 +142,13 @@ def test_a_model_of_many_languages_is_told_which_one_to_write_by_its_name(tmp_pa
     model, tokenizer = tiny("m2m_100"), worded("eng_Latn $A </s>", ["eng_Latn", "</s>"])
     folder = saved(model, tmp_path / "theirs")
     tokenizer.save(str(folder / "tokenizer.json"))
-    put(tmp_path / "run", files(folder, first="deu_Latn"))
+    write_directory(tmp_path / "run", files(folder, first="deu_Latn"))
     trained = regard.load(tmp_path / "run", "cpu")
     ids = tokenizer.encode("w3 w9 w40").ids
     assert ids[0] == 4
     options = {"do_sample": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(len(ids))}
     theirs = model.generate(torch.tensor([ids]), forced_bos_token_id=5, **options)[0].tolist()
-    [[answer]] = trained.predict(["w3 w9 w40"])
+    [answer] = trained.predict(["w3 w9 w40"])
     assert theirs[1] == 5
     assert answer.text == tokenizer.decode(theirs, skip_special_tokens=True)
     with pytest.raises(RefusedError, match=r"needs to be a token of its tokenizer.json, .* got 'Klingon'"):
@@ -169,13 +169,13 @@ def test_texts_go_in_and_come_out_by_its_tokenizer(tmp_path):
     model = tiny("bart")
     folder = saved(model, tmp_path / "theirs")
     tokenizer.save(str(folder / "tokenizer.json"))
-    put(tmp_path / "run", files(folder))
+    write_directory(tmp_path / "run", files(folder))
     trained = regard.load(tmp_path / "run", "cpu")
     text = "w3 w9 strange w40"
     ids = tokenizer.encode(text).ids
     options = {"do_sample": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(len(ids))}
     theirs = model.generate(torch.tensor([ids]), **options)[0].tolist()
-    [[answer]] = trained.predict([text], align=True)
+    [answer] = trained.predict([text], align=True)
     assert answer.text == tokenizer.decode(theirs, skip_special_tokens=True)
     assert answer.source == ["<s>", "w3", "w9", "strange", "w40", "<eos>"]
     assert answer.weights.shape == (len(answer.target), 6)
@@ -186,7 +186,7 @@ def test_how_it_searches_is_taken_over(tmp_path):
     folder = saved(model, tmp_path / "theirs")
     said = {"num_beams": 4, "length_penalty": 0.5, "no_repeat_ngram_size": 3, "max_length": 20, "temperature": 1.0}
     (folder / "generation_config.json").write_text(json.dumps(said))
-    put(tmp_path / "run", files(folder, "pronounce"))
+    write_directory(tmp_path / "run", files(folder, "pronounce"))
     trained = regard.load(tmp_path / "run", "cpu")
     search = trained.config.search
     assert (search.beam, search.length_penalty, search.block_ngrams, search.max_length) == (4, 0.5, 3, 19)

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, models
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface.settings import Settings
-from regard.interop.huggingface.vocab import codec_of, copies, ids, number_of, unknown_id
+from regard.interop.huggingface.vocab import build_codec, copies, ids, number_of, unknown_id
 
 SETTINGS = Settings(
     "bart",
@@ -21,7 +21,7 @@ def test_the_special_four_come_first_and_the_beginning_is_a_copy():
 
 
 def test_without_a_tokenizer_texts_are_made_of_ids(tmp_path):
-    codec = codec_of(SETTINGS, tmp_path)
+    codec = build_codec(SETTINGS, tmp_path)
     assert codec.target.model is None
     assert codec.max_source_length == 9
     assert codec.decode(codec.target.encode("4 5 0")) == "4 5 0"
@@ -30,7 +30,7 @@ def test_without_a_tokenizer_texts_are_made_of_ids(tmp_path):
 def test_what_is_no_tokenizer_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": 1}))
     with pytest.raises(RefusedError, match=r"tokenizer.json needs to be a tokenizer of the tokenizers library, and is not"):
-        codec_of(SETTINGS, tmp_path)
+        build_codec(SETTINGS, tmp_path)
 
 
 def test_the_unknown_token_is_what_the_model_says():

@@ -16,7 +16,7 @@ from regard.errors import DamagedError, RefusedError
 from regard.inference.load import load
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from ..transformers_ import opened, run, untrained
 
@@ -71,9 +71,9 @@ def test_generate_writes_what_we_write(tmp_path):
 
 @pytest.mark.parametrize("kind", ["post", "bart", "t5", *(pytest.param(kind, marks=pytest.mark.soak) for kind in SOAKED)])
 def test_out_and_in_again_is_the_same_model(kind, tmp_path):
-    put(tmp_path / "theirs", files(opened(kind)))
-    put(tmp_path / "back", take(tmp_path / "theirs"))
-    put(tmp_path / "again", files(load(tmp_path / "back", "cpu")))
+    write_directory(tmp_path / "theirs", files(opened(kind)))
+    write_directory(tmp_path / "back", take(tmp_path / "theirs"))
+    write_directory(tmp_path / "again", files(load(tmp_path / "back", "cpu")))
     first, second = theirs(tmp_path / "theirs"), theirs(tmp_path / "again")
     assert type(first) is type(second)
     ids = torch.randint(4, first.config.vocab_size, (3, 7))
@@ -90,8 +90,8 @@ def test_a_model_of_many_languages_goes_back_as_it_came(tmp_path):
     first = transformers.M2M100ForConditionalGeneration(config).eval()
     first.generation_config.forced_bos_token_id = 7
     first.save_pretrained(tmp_path / "theirs")
-    put(tmp_path / "run", take(tmp_path / "theirs"))
-    put(tmp_path / "again", files(load(tmp_path / "run", "cpu")))
+    write_directory(tmp_path / "run", take(tmp_path / "theirs"))
+    write_directory(tmp_path / "again", files(load(tmp_path / "run", "cpu")))
     second = theirs(tmp_path / "again")
     assert type(second) is type(first)
     assert second.generation_config.forced_bos_token_id == 7
@@ -101,8 +101,8 @@ def test_a_model_of_many_languages_goes_back_as_it_came(tmp_path):
 
 
 def test_one_that_was_trained_since_goes_out_as_the_family_that_learns_its_positions(tmp_path):
-    put(tmp_path / "theirs", files(opened("pre")))
-    put(tmp_path / "back", take(tmp_path / "theirs"))
+    write_directory(tmp_path / "theirs", files(opened("pre")))
+    write_directory(tmp_path / "back", take(tmp_path / "theirs"))
     assert json.loads(files(load(tmp_path / "back", "cpu"))["config.json"])["model_type"] == "pegasus"
 
 
@@ -175,8 +175,8 @@ def test_another_precision_is_refused(tmp_path):
 
 
 def test_an_imported_model_whose_beginning_was_trained_apart_is_refused(tmp_path):
-    put(tmp_path / "theirs", files(opened("post")))
-    put(tmp_path / "back", take(tmp_path / "theirs"))
+    write_directory(tmp_path / "theirs", files(opened("post")))
+    write_directory(tmp_path / "back", take(tmp_path / "theirs"))
     back = load(tmp_path / "back", "cpu")
     with torch.no_grad():
         back.model.decoder.embedding.table.weight[BOS] += 1

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.config import AttentionPart, OutputPart
-from regard.interop.huggingface.write_t5 import config, misfit, weights
+from regard.interop.huggingface.write_t5 import config, find_misfit, weights
 
 from ..transformers_ import T5, untrained
 
@@ -14,9 +14,9 @@ def given(**changes):
 
 
 def test_a_model_with_all_that_t5_has_fits():
-    assert misfit(given()) is None
-    assert misfit(given(gated=True, activation="gelu_tanh")) is None
-    assert misfit(given(activation="swish")) is None
+    assert find_misfit(given()) is None
+    assert find_misfit(given(gated=True, activation="gelu_tanh")) is None
+    assert find_misfit(given(activation="swish")) is None
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_model_with_all_that_t5_has_fits():
     ],
 )
 def test_what_t5_has_not_is_named(changes, told):
-    found = misfit(given(**changes))
+    found = find_misfit(given(**changes))
     assert found is not None
     assert re.search(told, found), found
 
@@ -50,7 +50,7 @@ def test_a_bias_of_the_output_is_one_that_t5_has_not():
     trained = given()
     with torch.no_grad():
         trained.model.decoder.output.bias[7] = 1.0
-    assert misfit(trained) == "adds a bias to its output, and T5 has none"
+    assert find_misfit(trained) == "adds a bias to its output, and T5 has none"
 
 
 def test_the_last_norm_gives_back_the_scale_of_the_output():
@@ -65,7 +65,7 @@ def test_an_output_of_its_own_goes_along():
     trained = given(tie_embeddings=False)
     with torch.no_grad():
         trained.model.encoder.embedding.table.weight.copy_(trained.model.decoder.embedding.table.weight)
-    assert misfit(trained) is None
+    assert find_misfit(trained) is None
     found = weights(trained, torch.arange(len(trained.model.decoder.output.bias)))
     assert torch.equal(found["lm_head.weight"], trained.model.decoder.output.weight)
     assert found["decoder.final_layer_norm.weight"].tolist() == [1.0] * 16

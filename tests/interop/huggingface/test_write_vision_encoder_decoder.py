@@ -15,12 +15,12 @@ from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
-from regard.interop.huggingface.write_vision_encoder_decoder import misfit
+from regard.interop.huggingface.write_vision_encoder_decoder import find_misfit
 from regard.interop.onnx.write import graphs
-from regard.interop.output import put
+from regard.interop.output import write_directory
 from regard.tasks.caption.experiment import fit_codec
 from regard.tasks.caption.task import Config
 
@@ -40,7 +40,7 @@ def theirs(folder):
 
 def round_trip(model, folder):
     """A model of theirs, taken in and written again: the run, and what transformers opens."""
-    put(folder / "run", take(saved(model, folder / "theirs")))
+    write_directory(folder / "run", take(saved(model, folder / "theirs")))
     write(folder / "run", folder / "out")
     return theirs(folder / "out")
 
@@ -78,7 +78,7 @@ def test_what_is_written_reads_pictures_and_generates_as_the_run_does(tmp_path):
     trained = regard.load(tmp_path / "run", "cpu")
     for beam in (1, 4):
         rows = again.generate(pixels, num_beams=beam, do_sample=False)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(list(map(str, paths)), beam=beam)]
+        ours = [answer.text for answer in trained.predict(list(map(str, paths)), beam=beam)]
         assert ours == [" ".join(map(str, row[: row.index(END)])) for row in rows]
 
 
@@ -90,12 +90,12 @@ def captioner(data=None, vit=None, **model):
     data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
     config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
     codec = fit_codec([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
-    return Trained("caption", config, codec, tasks.build(config, codec))
+    return SequencePredictor(tasks.bind("caption"), config, codec, tasks.build(config, codec))
 
 
 def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):
     trained = captioner()
-    put(tmp_path / "out", files(trained))
+    write_directory(tmp_path / "out", files(trained))
     model, target = theirs(tmp_path / "out"), torch.tensor([[1, 5, 6, 4]])
     picture = torch.randint(0, 256, (3, 8, 12)).byte()
     with torch.no_grad():
@@ -137,10 +137,10 @@ def test_what_no_model_of_theirs_computes_is_refused_by_name(changes, told):
 
 def test_an_output_that_adds_something_is_refused():
     trained = captioner()
-    assert misfit(trained) is None
+    assert find_misfit(trained) is None
     with torch.no_grad():
         trained.model.decoder.output.bias[5] = 0.1
-    assert misfit(trained) == "adds a bias to its output, which neither a GPT-2 nor a TrOCR has"
+    assert find_misfit(trained) == "adds a bias to its output, which neither a GPT-2 nor a TrOCR has"
 
 
 def test_onnx_refuses_what_is_bound_to_one_size():

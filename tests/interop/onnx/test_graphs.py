@@ -2,7 +2,17 @@ import pytest
 import torch
 
 from regard.attention.types import Memory
-from regard.interop.onnx.graphs import Encoding, Sizes, Stepping, example, filled, named, outputs, recalled, remembered
+from regard.interop.onnx.graphs import (
+    Encoding,
+    Sizes,
+    Stepping,
+    example,
+    flatten,
+    flatten_memory,
+    outputs,
+    restore_memory,
+    unflatten,
+)
 from regard.models.decoders.transformer import TransformerState
 from regard.tree import repeat
 
@@ -38,10 +48,10 @@ def test_an_example_of_one_seed_is_one_example():
 @kinds
 def test_a_memory_comes_back_from_its_tensors(kind):
     given = example(small(*KINDS[kind]))
-    again = recalled(given.memory, given.source.keep, tuple(remembered(given.memory).values()))
+    again = restore_memory(given.memory, given.source.keep, tuple(flatten_memory(given.memory).values()))
     assert again.memories.keys() == given.memory.memories.keys()
-    for name, each in remembered(again).items():
-        assert torch.equal(each, remembered(given.memory)[name])
+    for name, each in flatten_memory(again).items():
+        assert torch.equal(each, flatten_memory(given.memory)[name])
     assert all(each.keep is given.source.keep for each in again.memories.values())
 
 
@@ -54,7 +64,7 @@ def test_the_encoder_gives_the_memory_and_the_state_before_the_first_token(kind)
     names = outputs(model, given)
     assert len(found) == len(names.memory) + len(names.state)
     for tensor, name in zip(found, names.memory, strict=False):
-        torch.testing.assert_close(tensor, remembered(given.memory)[name])
+        torch.testing.assert_close(tensor, flatten_memory(given.memory)[name])
 
 
 @kinds
@@ -66,7 +76,7 @@ def test_a_step_between_named_tensors_is_the_decoders_step(kind):
     found = Stepping(model, given.memory, given.state)(*given.inputs.values())
     right = model.decoder.step(given.token, given.memory, given.state, weights=True)
     torch.testing.assert_close(found[0].flatten(0, 1), right.output.log_softmax(-1))
-    by_name = dict(zip([names.said, *names.next, *names.weights], found, strict=True))
+    by_name = dict(zip([names.output, *names.next, *names.weights], found, strict=True))
     assert all(each.shape[:2] == (sizes.sources, sizes.beams) for each in found)
     for name, each in right.attended.items():
         torch.testing.assert_close(by_name[f"weights.{name}"].flatten(0, 1), each.weights[:, :, 0])
@@ -101,7 +111,7 @@ def test_beams_of_an_example_begin_alike():
 def test_a_tensor_is_called_by_the_way_to_it_and_nothing_has_no_name():
     one, two, three = torch.ones(1), torch.ones(2), torch.ones(3)
     tree = TransformerState((Memory(one, two),), ((), {"deep": [None, three]}))
-    assert named(tree, "state") == {
+    assert flatten(tree, "state") == {
         "state.caches.0.keys": one,
         "state.caches.0.values": two,
         "state.attentions.1.deep.1": three,
@@ -110,8 +120,8 @@ def test_a_tensor_is_called_by_the_way_to_it_and_nothing_has_no_name():
 
 def test_tensors_go_back_to_where_their_names_came_from():
     tree = TransformerState((Memory(torch.ones(1), torch.ones(2)),), ((), {"deep": [None, torch.ones(3)]}))
-    doubled = filled(tree, [2 * each for each in named(tree, "state").values()])
-    assert named(doubled, "state").keys() == named(tree, "state").keys()
+    doubled = unflatten(tree, [2 * each for each in flatten(tree, "state").values()])
+    assert flatten(doubled, "state").keys() == flatten(tree, "state").keys()
     assert doubled.caches[0].keep is None
     assert doubled.attentions[0] == ()
-    assert [each.tolist() for each in named(doubled, "state").values()] == [[2], [2, 2], [2, 2, 2]]
+    assert [each.tolist() for each in flatten(doubled, "state").values()] == [[2], [2, 2], [2, 2, 2]]

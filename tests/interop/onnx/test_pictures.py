@@ -5,7 +5,7 @@ import pytest
 from regard import registry
 from regard.interop.onnx import tracing
 from regard.interop.onnx.graphs import KEPT
-from regard.interop.onnx.parity import difference
+from regard.interop.onnx.parity import measure_differences
 from regard.interop.onnx.sessions import Graph
 from regard.interop.onnx.sources import Field, Sizes
 
@@ -38,7 +38,7 @@ def furthest(model, field):
     """The largest difference of any output of both graphs, over pictures of several sizes."""
     encoder, step = (Graph(make(model, field), make.__name__) for make in (tracing.encoder, tracing.step))
     assert encoder.outputs[0] == KEPT
-    return max(max(difference(model, encoder, step, sizes).values()) for sizes in FEW)
+    return max(max(measure_differences(model, encoder, step, sizes).values()) for sizes in FEW)
 
 
 def test_a_model_of_pictures_equals_its_graphs_at_every_size_and_knows_its_rows_and_columns():

@@ -9,7 +9,7 @@ from regard.attention.mechanisms.monotonic import Energy
 from regard.config import AttentionPart, Dropout, Model, OutputPart
 from regard.errors import RefusedError
 from regard.interop.onnx import tracing
-from regard.interop.onnx.parity import difference, equal
+from regard.interop.onnx.parity import check_parity, measure_differences
 from regard.interop.onnx.sessions import ENCODER, Graph
 from regard.interop.onnx.sources import Sizes
 from regard.models.seq2seq import Seq2Seq, build
@@ -34,7 +34,7 @@ soaked = pytest.mark.soak
 def furthest(model, shapes):
     """The largest difference of any output of both graphs, over all these shapes."""
     encoder, step = (Graph(make(model, LONGEST), make.__name__) for make in (tracing.encoder, tracing.step))
-    return max(max(difference(model, encoder, step, sizes).values()) for sizes in shapes)
+    return max(max(measure_differences(model, encoder, step, sizes).values()) for sizes in shapes)
 
 
 @pytest.mark.timeout(600)
@@ -42,7 +42,7 @@ def test_a_graph_equals_its_model_at_every_size(run, exported):
     """A recurrent model, the one that all tests of this folder share; every other kind soaks."""
     model = regard.load(run, "cpu").model
     encoder, step = (Graph((exported / name).read_bytes(), name) for name in (ENCODER, STEP))
-    assert max(max(difference(model, encoder, step, sizes).values()) for sizes in MANY) <= CLOSE
+    assert max(max(measure_differences(model, encoder, step, sizes).values()) for sizes in MANY) <= CLOSE
 
 
 def short() -> Seq2Seq:
@@ -52,7 +52,7 @@ def short() -> Seq2Seq:
 
 
 def test_an_example_is_no_longer_than_the_sources_of_a_model():
-    assert [tracing.usual(longest).keys for longest in (2, 3, 4, 6, 256)] == [2, 2, 3, 5, 5]
+    assert [tracing.default_sizes(source_limit).keys for source_limit in (2, 3, 4, 6, 256)] == [2, 2, 3, 5, 5]
     assert tracing.open_axes(short(), 4)["keep"] == {0: "sources", 1: "keys"}
 
 
@@ -61,7 +61,7 @@ def test_an_example_is_no_longer_than_the_sources_of_a_model():
 def test_a_model_of_short_sources_has_graphs_too():
     model = short()
     encoder, step = (Graph(make(model, 4), make.__name__) for make in (tracing.encoder, tracing.step))
-    equal(model, encoder, step, 4)
+    check_parity(model, encoder, step, 4)
 
 
 @soaked

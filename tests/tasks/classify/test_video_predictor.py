@@ -1,6 +1,7 @@
 import torch
 from torch.testing import assert_close
 
+from regard import tasks
 from regard.data.image.synthetic.motion import Clip
 from regard.data.image.synthetic.scene import Thing
 from regard.data.image.types import ImageExample
@@ -21,7 +22,7 @@ CONFIG = Config(data=ClassifyData(height=16, width=16, clips=True), model=Classi
 
 def watcher():
     torch.manual_seed(0)
-    return Watcher("classify", CONFIG, CODEC, build(CONFIG, CODEC))
+    return Watcher(tasks.bind("classify"), CONFIG, CODEC, build(CONFIG, CODEC))
 
 
 def folder(path, frames, width=16):
@@ -33,12 +34,12 @@ def folder(path, frames, width=16):
 
 def test_an_answer_says_which_frames_it_looked_at(tmp_path):
     clips = [folder(tmp_path / "a", 5), folder(tmp_path / "b", 3)]  # the shorter has empty frames in a batch of both
-    for path, [found], frames in zip(clips, watcher().predict(clips, align=True), (5, 3), strict=True):
+    for path, found, frames in zip(clips, watcher().predict(clips, align=True), (5, 3), strict=True):
         assert found.source == [str(number + 1) for number in range(frames)]
         assert found.weights.shape == (1, frames)
         assert_close(found.weights.sum(1), torch.ones(1))
         assert found.grid is None
-        [[alone]] = watcher().predict([path], align=True)
+        [alone] = watcher().predict([path], align=True)
         assert_close(alone.weights, found.weights)
 
 
@@ -52,7 +53,7 @@ def test_a_trace_has_frames_on_one_sheet(tmp_path):
     assert_close(parts, torch.eye(4)[:3].expand(4, 3, 4))
     shares = torch.tensor(both.weights).view(2, 2, 2, 2).sum((1, 3)).flatten()
     assert_close(shares[:3], torch.tensor(time.weights).mean(0)[0])
-    [[best]] = model.predict([path])
+    [best] = model.predict([path])
     assert example.axes["answer"].labels == [best.text]
 
 

@@ -48,7 +48,7 @@ def test_how_weights_came_about_is_told_as_in_python_and_in_chinese(watched):
     page = watched.show(render.html([Trace("t", (Example({"q": Index(2), "k": Index(3)}, attentions),))]), fragment="#a=a0")
     told = "document.querySelector('.link-about p').textContent"
     for code in codes:
-        until(page, f"wanted => {told}.includes(wanted)", f"Weights: {source.told(code)}.")
+        until(page, f"wanted => {told}.includes(wanted)", f"Weights: {source.describe(code)}.")
         page.keyboard.press("]")
     page.keyboard.press("z")
     until(page, f"{told}.includes('权重来源：')")

@@ -43,11 +43,11 @@ def test_the_mean_may_look_where_any_head_may_and_only_recorded_rows_are_asked()
 
 
 def test_a_subject_knows_its_axes_rows_layers_and_words():
-    told = subject(translation(rows=(1, 3), weights=np.full((2, 2, 5), 0.2, np.float32)), head=1)
-    assert (told.queries.labels[0], told.keys.labels[0]) == ("汤姆", "Tom")
-    assert told.rows == [1, 3]
-    assert told.matrix.shape == (2, 5)
-    assert told.title == "tiny: decoder.cross, head 1"
+    add_metadata = subject(translation(rows=(1, 3), weights=np.full((2, 2, 5), 0.2, np.float32)), head=1)
+    assert (add_metadata.queries.labels[0], add_metadata.keys.labels[0]) == ("汤姆", "Tom")
+    assert add_metadata.rows == [1, 3]
+    assert add_metadata.matrix.shape == (2, 5)
+    assert add_metadata.title == "tiny: decoder.cross, head 1"
     assert subject(translation()).title == "tiny: decoder.cross, mean of heads"
     assert subject(translation()).rows == [0, 1, 2, 3]
     deep = subject(causal(layers=3), attention="decoder.1.self")

@@ -13,7 +13,7 @@ import pytest
 import regard
 from regard.data.axis import Index, Text
 from regard.viewer.html import view as viewing
-from regard.viewer.html.view import View, framed, told, view
+from regard.viewer.html.view import View, describe_traces, framed, view
 from regard.viewer.trace import AttentionMap, Example, Trace
 
 from ..invented import translation
@@ -107,7 +107,7 @@ AXES = {"target": Text.of(["汤姆", "追"]), "source": Text.of(["Tom", "chases"
 def test_three_lines_say_what_it_is_what_was_found_and_how_it_was_recorded():
     weights = np.array([[[0.9, 0.1, 0.0], [0.2, 0.5, 0.3]]], np.float32)
     trace = Trace("run", (Example(AXES, (AttentionMap("decoder.cross", "target", "source", weights, source="reference"),)),))
-    assert told([trace]).split("\n") == [
+    assert describe_traces([trace]).split("\n") == [
         "run: 1 example, 1 attention",
         "decoder.cross: '汤姆' reads mostly 'Tom', 0.90",
         "decoder.cross: reference, which forms its weights",
@@ -116,9 +116,9 @@ def test_three_lines_say_what_it_is_what_was_found_and_how_it_was_recorded():
 
 def test_statistics_alone_are_told_in_effective_keys():
     attention_map = AttentionMap("a", "q", "k", None, statistics={"entropy": np.log(np.full((1, 2), 2.5))})
-    lines = told([Trace("run", (Example({"q": Index(2), "k": Index(3)}, (attention_map,)),))]).split("\n")
+    lines = describe_traces([Trace("run", (Example({"q": Index(2), "k": Index(3)}, (attention_map,)),))]).split("\n")
     assert lines[1] == "a spreads over 2.5 keys on average; only statistics were recorded"
 
 
 def test_a_trace_without_attention_says_so():
-    assert "no attention was recorded" in told([Trace("none", (Example(AXES, ()),))])
+    assert "no attention was recorded" in describe_traces([Trace("none", (Example(AXES, ()),))])

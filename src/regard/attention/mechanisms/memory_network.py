@@ -33,6 +33,7 @@ class MemoryNetwork(Attention):
         u_{k+1} = H u_k + o_k      layerwise tying:  one A and one C for all hops
 
     Sukhbaatar et al. 2015, sections 2.1, 2.2 and 4.1, https://arxiv.org/abs/1503.08895
+    `hops` is the number of hops, `tying` is "adjacent" or "layerwise".
     The context is u after the last hop, o + u, from which the paper predicts, and so more than weights @ values. Hops are
     the axis of heads: weights are (batch, hops, queries, keys). T, learned unless temporal=False, is indexed by age, so that
     0 is the latest position; no memory may be longer than `limit`. The paper's linear start is normalise="identity" at

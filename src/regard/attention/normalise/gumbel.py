@@ -16,9 +16,9 @@ class Gumbel(nn.Module):
 
     with g = -log(-log u), u ~ uniform(0, 1).
     Jang, Gu and Poole 2017, section 2.2, straight-through, https://arxiv.org/abs/1611.01144
-    The gradient is biased, and needs no reward. A small τ lowers the bias and raises the variance; here it is constant, and
-    in the paper it may be annealed. Like dropout it samples in training mode only, which is a module's default. Of equal
-    scores the first wins.
+    The gradient is biased, and needs no reward. `tau` is τ: a small one lowers the bias and raises the variance; here it
+    is constant, and in the paper it may be annealed. Like dropout it samples in training mode only, which is a module's
+    default. Of equal scores the first wins.
     Cost: time O(T S), memory T S.
     """
 

@@ -14,6 +14,7 @@ class Additive(nn.Module):
         score(q, k) = vᵀ tanh(W q + U k)
 
     Bahdanau, Cho and Bengio 2015, appendix A.1.2, https://arxiv.org/abs/1409.0473
+    `hidden` is the size of the hidden layer, by default that of the key.
     Cost: time O(T S hidden) with a tanh for each, and in the reference as much memory; the additive kernel takes T S.
     """
 

@@ -16,7 +16,7 @@ class Concat(nn.Module):
     Luong, Pham and Manning 2015, section 3.1, between eq. 7 and 8, https://arxiv.org/abs/1508.04025
     It is of the family of Additive, since W [q; k] = W₁ q + W₂ k. Without the tanh (tanh=False) the score is a sum of a term
     of the query and one of the key, vᵀ W₁ q + vᵀ W₂ k; the first is equal for all keys, so it cancels in the softmax, and
-    the weights do not depend on the query.
+    the weights do not depend on the query. `hidden` is the size of the layer, by default that of the key.
     Cost: that of Additive.
     """
 

@@ -17,7 +17,8 @@ class Distance:
         score(q, k) = -‖q - k‖² / (2 σ²)
 
     Kim, Papamakarios and Mnih 2021, "L2 self-attention", https://arxiv.org/abs/2006.04710
-    Unlike the paper, σ² = √d by default, half its exponent: keys of equal norm then get the weights of ScaledDot.
+    `sigma` is σ. Unlike the paper, σ² = √d by default, half its exponent: keys of equal norm then get the weights of
+    ScaledDot.
     Cost: time O(T S d), memory T S.
     """
 

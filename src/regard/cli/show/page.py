@@ -1,7 +1,7 @@
 """Page of `regard show`: docstring, constructor, a drawing of the scope, and kernel coverage."""
 
 import inspect
-from textwrap import fill
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,12 +13,14 @@ from regard.attention import attend, dispatch
 from regard.attention.local import Windows
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
+from regard.cli._terminal import find_width, wrap
 from regard.cli.show.example import build, describe, run_example, untrained_note
+from regard.cli.show.settings import INDENT, WIDTH, write_settings
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
-from regard.config.docs import Setting, describe_settings
+from regard.config.parameters import Parameter, list_parameters
 
-WIDTH = 100
-"""Line length of the descriptions of settings."""
+KINDS = ("score", "normalise", "scope", "mechanisms")
+"""Kinds whose parameters are settings of model.attention."""
 
 
 def write_page(name: str, kind: str | None = None) -> str:
@@ -27,13 +29,15 @@ def write_page(name: str, kind: str | None = None) -> str:
     if kind == "kernels":
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.load(kind, name)) or "")
     if kind == "tasks":
-        return settings(name)
+        return write_settings(name)
     if kind == "output_heads":
         return paragraphs(
             title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", describe_output_head(name)
         )
     cls = registry.find(name, kind)
     parts = [title(f"{name} ({kind})"), inspect.getdoc(cls) or "", f"Build it\n{indent(constructor(cls))}"]
+    if parameters := list_parameters(cls, kind) if kind in KINDS else {}:
+        parts.append(f"Parameters, beside --model.attention={name}\n{indent(write_parameters(name, parameters))}")
     if kind == "scope":
         parts.append(f"What it allows\n{indent(draw_scope(name))}")
     if kind == "positions":
@@ -46,20 +50,16 @@ def write_page(name: str, kind: str | None = None) -> str:
     return paragraphs(*parts, f"With numbers: regard show {name} --steps")
 
 
-def settings(name: str) -> str:
-    """A task and all its settings: defaults, possible values and descriptions."""
-    module = registry.load("tasks", name)
-    heading = "Settings with their defaults; a dash is None"
-    usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
-    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
-
-
-def _setting(config: Any, setting: Setting) -> str:
-    """A setting with its default, and its description below."""
-    line = f"{setting.path} = {_default(config, setting.path)}"
-    values = f"   ({', '.join(setting.values)})" if setting.values else ""
-    meaning = indent(fill(setting.meaning, WIDTH))
-    return f"{line}{values}\n{meaning}" if meaning else f"{line}{values}"
+def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Each parameter as an option with its default, its type, and below it what it means."""
+    lines = []
+    for parameter in parameters.values():
+        place = f"{name}." if parameter.name in ("name", "heads", "size") else ""
+        default = "-" if parameter.default is None else str(parameter.default)
+        shown = default.lower() if isinstance(parameter.default, bool) else default
+        lines.append(f"--model.attention.{place}{parameter.name}={shown}   ({parameter.kind})")
+        lines += [wrap(parameter.meaning, find_width() or WIDTH, INDENT, INDENT)] if parameter.meaning else []
+    return "\n".join(lines)
 
 
 def describe_output_head(name: str) -> str:
@@ -68,13 +68,6 @@ def describe_output_head(name: str) -> str:
     has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
-
-
-def _default(config: Any, path: str) -> str:
-    """The value at a dotted path as text; a dash for None."""
-    for part in path.split("."):
-        config = getattr(config, part)
-    return "-" if config is None else str(config).lower() if isinstance(config, bool) else str(config)
 
 
 def constructor(cls: type[Any]) -> str:

@@ -13,8 +13,8 @@ from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
 from regard.data.text.tokenizers import Tokenizer
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import halves, misfit, refuse_unfinite
+from regard.inference.sequence_predictor import SequencePredictor
+from regard.interop.compat import find_misfit, get_halves, refuse_unfinite
 from regard.interop.require import needed
 from regard.models.decoders.transformer import Transformer as Decoder
 from regard.models.encoders.transformer import Transformer as Encoder
@@ -27,7 +27,7 @@ ROOM = 1024
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "gelu_tanh": "GELUTanh"}
 
 
-def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, bytes]:
     """The directory that CTranslate2 opens, file by file: weights, vocabularies, settings.
 
     Its specification has a place for each of our matrices, so nothing is computed but the sinusoids, which it takes as a
@@ -37,7 +37,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
     if precision not in PRECISIONS:
         raise RefusedError(f"ctranslate2 has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
     trained.text_codec("an export to ctranslate2")
-    if fault := misfit(trained.model):
+    if fault := find_misfit(trained.model):
         raise RefusedError(
             f"ctranslate2 cannot express this model: it {fault}. `regard export --to onnx` takes one network of any kind, "
             "and `regard predict` without --engine runs all that there is"
@@ -52,11 +52,11 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
         return {each.name: each.read_bytes() for each in sorted(Path(folder).iterdir())}
 
 
-def specification(trained: Trained) -> Any:
+def specification(trained: SequencePredictor) -> Any:
     """The model in the library's own words."""
     from ctranslate2.specs import TransformerSpec, common_spec  # type: ignore[import-untyped]
 
-    encoder, decoder = halves(trained.model)
+    encoder, decoder = get_halves(trained.model)
     layer, heads = decoder.layers[0], decoder.layers[0].self.heads
     aligned, chosen = place(trained.head, decoder)
     made = TransformerSpec.from_config(
@@ -78,10 +78,10 @@ def specification(trained: Trained) -> Any:
     return made
 
 
-def room(trained: Trained) -> int:
+def room(trained: SequencePredictor) -> int:
     """How many positions the decoder is written out for."""
     data, search = trained.config.data, trained.config.search
-    positions = halves(trained.model)[1].embedding.positions
+    positions = get_halves(trained.model)[1].embedding.positions
     return int(getattr(positions, "limit", max(ROOM, data.max_target_length, search.max_length + 1)))
 
 

@@ -16,11 +16,11 @@ from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.interop.huggingface import names, sinusoids, t5_import
 from regard.interop.huggingface.families import PICTURES, usual_task
-from regard.interop.huggingface.run_directory import packed, searched
+from regard.interop.huggingface.run_directory import pack_run, search_settings
 from regard.interop.huggingface.settings import Settings, opened, read
 from regard.interop.huggingface.tensors import Tensors
 from regard.interop.huggingface.vision_encoder_decoder.importer import files as pictured
-from regard.interop.huggingface.vocab import NEVER, codec_of, copies
+from regard.interop.huggingface.vocab import NEVER, build_codec, copies
 from regard.tasks import TextConfig
 
 
@@ -36,18 +36,18 @@ def files(folder: Path, task: str | None = None, first: str | None = None) -> di
             return pictured(folder, task or usual_task(PICTURES), first)
         settings, task = read(folder), task or usual_task("")
         with Tensors(folder) as theirs:
-            codec = codec_of(settings, folder)
+            codec = build_codec(settings, folder)
             theirs.fit(settings)
             tie = settings.family.positions != "bias" or t5_import.tied(theirs)
             usual = tasks.find(task).Config()
             if not isinstance(usual, TextConfig):
                 raise RefusedError(f"a model of transformers that reads text is taken in for a task that does, got {task!r}")
-            config = described(settings, codec, usual, tie, first)
-            found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # codec_of makes it
-        return packed(task, config, codec, found, str(folder))
+            config = describe_config(settings, codec, usual, tie, first)
+            found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # build_codec makes it
+        return pack_run(task, config, codec, found, str(folder))
 
 
-def described(
+def describe_config(
     settings: Settings, codec: TextCodec, usual: TextConfig, tie: bool = True, first: str | None = None
 ) -> TextConfig:
     """The config of a task whose network is this one."""
@@ -63,7 +63,7 @@ def described(
     data = Data(
         tokenizer="pretrained", joint_vocab=True, max_source_length=longest, max_target_length=longest, over_long="truncate"
     )
-    search = searched(settings, codec, longest, first)
+    search = search_settings(settings, codec, longest, first)
     return replace(usual, data=data, model=Model(**alike | special), dropout=Dropout(), search=search)
 
 

@@ -1,4 +1,4 @@
-"""Packing: what a model of transformers has become, as the files of a run directory; and how it looks for answers."""
+"""Files of the run directory of an imported model, and its search settings."""
 
 import tempfile
 from collections.abc import Mapping
@@ -21,24 +21,24 @@ from regard.training.run_directory import CONFIG, MODEL
 from regard.training.state_dict import agree, named
 
 
-def packed(
-    task: str, config: Any, codec: TextCodec | ImageTextCodec, found: Mapping[str, Tensor], origin: str
+def pack_run(
+    task: str, config: Any, codec: TextCodec | ImageTextCodec, weights: Mapping[str, Tensor], origin: str
 ) -> dict[str, bytes]:
-    """The files of a run, once the weights are seen to be those of the network that the config describes."""
+    """Files of a run, after checking that the weights fit the model of the config."""
     from safetensors.torch import save
 
     with torch.device("meta"):
         expected = tasks.build(config, codec)
-    agree(named(expected), found, origin)
-    every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(dict(found))}
+    agree(named(expected), weights, origin)
+    every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(dict(weights))}
     with tempfile.TemporaryDirectory() as room:
         every |= {each.name: each.read_bytes() for each in codec.save(Path(room))}
     digests = {name: manifest.digest(data) for name, data in every.items()}
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}
 
 
-def searched(settings: Any, codec: TextCodec | ImageTextCodec, longest: int, first: str | None = None) -> Search:
-    """How it looks for an answer when nothing is said: what generate of transformers does with the same settings."""
+def search_settings(settings: Any, codec: TextCodec | ImageTextCodec, longest: int, first: str | None = None) -> Search:
+    """Default search settings, equal to those of generate of transformers."""
     tokens: Any = codec.target
     forced = settings.forced_bos_token_id
     if forced is not None and (type(forced) is not int or tokens.numbers.get(forced, PAD) in SPECIAL):

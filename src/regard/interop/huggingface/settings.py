@@ -1,4 +1,4 @@
-"""Settings: what config.json and generation_config.json say, read by us, every field known."""
+"""Settings of a transformers model, from config.json and generation_config.json; unknown fields are refused."""
 
 import json
 import math
@@ -22,7 +22,7 @@ SIZES = {
     "decoder_ffn_dim": 131_072,
     "max_position_embeddings": 131_072,
 }
-"""The sizes, and the most that is believed of each."""
+"""Sizes with their upper limits."""
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish", "gelu_new": "gelu_tanh"}
 GATED = {"gated-gelu": "gelu_tanh", "gated-silu": "swish", "gated-relu": "relu"}
 """T5's; its gelu is the exact one only without a gate."""
@@ -50,46 +50,46 @@ IGNORED = frozenset(
         *("temperature", "do_sample", "top_k", "top_p"),
     }
 )
-"""Fields that change nothing in what the network computes, or only how it is trained."""
+"""Fields without effect on inference."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What there is to know of a model beside its weights."""
+    """Settings of a model beside its weights."""
 
     kind: str
     table: Mapping[str, Any]
 
     @property
     def family(self) -> Family:
-        """What it is."""
+        """The family of the model."""
         return FAMILIES[self.kind]
 
     @property
     def activation(self) -> tuple[str, bool]:
-        """What bends the middle of a feed-forward network, by our name, and whether that is gated."""
-        said = self.activation_function
-        return (GATED[said], True) if said in GATED else (ACTIVATIONS[said], False)
+        """Activation of the feed-forward network, by our name, and whether it is gated."""
+        name = self.activation_function
+        return (GATED[name], True) if name in GATED else (ACTIVATIONS[name], False)
 
     @property
     def scaled_output(self) -> bool:
-        """Whether logits are multiplied by d^-½: in T5, but in neither its version 1.1 nor mT5."""
-        said = self.scale_decoder_outputs
-        return self.kind == "t5" and bool(self.tie_word_embeddings is not False if said is None else said)
+        """True where logits are multiplied by d^-½: in T5, but neither in version 1.1 nor in mT5."""
+        scaled = self.scale_decoder_outputs
+        return self.kind == "t5" and bool(self.tie_word_embeddings is not False if scaled is None else scaled)
 
     def __getattr__(self, name: str) -> Any:
-        """A field by BART's name for it; None where it is not said."""
+        """A field by BART's name; None where it is missing."""
         if name.startswith("__"):
             raise AttributeError(name)
         return self.table.get(self.word(name))
 
     def word(self, name: str) -> str:
-        """What the family calls a field."""
+        """Name of a field in the family."""
         return self.family.words.get(name, name)
 
 
 def opened(folder: Path) -> tuple[dict[str, Any], str]:
-    """config.json, and the type of model that it names; refused where there is none such here."""
+    """config.json and its model type; raises for unsupported types."""
     if not (folder / "config.json").is_file():
         raise RefusedError(f"{folder} has no config.json: give the directory that save_pretrained of transformers wrote")
     table = table_of(folder / "config.json")
@@ -108,7 +108,7 @@ def opened(folder: Path) -> tuple[dict[str, Any], str]:
 
 
 def read(folder: Path) -> Settings:
-    """The settings of a model that transformers saved, or the reason for which it cannot be taken."""
+    """Read the settings of a transformers model; raises where it cannot be imported."""
     table, kind = opened(folder)
     if kind == PICTURES:
         raise RefusedError(
@@ -116,9 +116,9 @@ def read(folder: Path) -> Settings:
         )
     family = FAMILIES[kind]
     known = (USED - family.words.keys()) | {*family.words.values()} | IGNORED | family.extra
-    if strange := sorted(table.keys() - known):
+    if unknown := sorted(table.keys() - known):
         raise RefusedError(
-            f"{folder / 'config.json'} has a field {strange[0]!r} that a model of the type {kind} is not known to have: it "
+            f"{folder / 'config.json'} has a field {unknown[0]!r} that a model of the type {kind} is not known to have: it "
             "could change what the model computes, so it is not guessed at"
         )
     if (folder / "generation_config.json").is_file():  # where newer versions keep what concerns the search
@@ -129,16 +129,16 @@ def read(folder: Path) -> Settings:
     table = {**family.usual, **{name: each for name, each in table.items() if each is not None}}
     if family.positions == "bias":
         table = {"num_decoder_layers": table.get("num_layers"), **table}
-    found = Settings(kind, table)
-    _sizes(found, folder)
-    said(found, folder)
-    _apart(found, folder)
-    _same(found, folder)
-    return found
+    settings = Settings(kind, table)
+    _check_sizes(settings, folder)
+    check_generation(settings, folder)
+    _check_distinct_tokens(settings, folder)
+    _check_architecture(settings, folder)
+    return settings
 
 
 def table_of(path: Path) -> dict[str, Any]:
-    """What a JSON file holds, which has to be a table."""
+    """Read a JSON file with an object."""
     try:
         table = json.loads(read_regular(path))
     except (DamagedError, ValueError, RecursionError) as error:
@@ -148,74 +148,74 @@ def table_of(path: Path) -> dict[str, Any]:
     return table
 
 
-def _sizes(found: Settings, folder: Path) -> None:
-    """Refuse sizes that are none, before anything is allocated."""
-    sizes = SIZES | ({"d_kv": SIZES["d_model"]} if found.family.positions == "bias" else {})
+def _check_sizes(settings: Settings, folder: Path) -> None:
+    """Raise for invalid sizes, before anything is allocated."""
+    sizes = SIZES | ({"d_kv": SIZES["d_model"]} if settings.family.positions == "bias" else {})
     for name, most in sizes.items():
-        value = getattr(found, name)
+        value = getattr(settings, name)
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise RefusedError(f"{folder / 'config.json'} needs {found.word(name)} from 1 to {most}, got {value!r}")
+            raise RefusedError(f"{folder / 'config.json'} needs {settings.word(name)} from 1 to {most}, got {value!r}")
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
-        value = found.table.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < found.vocab_size:
-            raise RefusedError(f"{folder / 'config.json'} needs {name} from 0 to {found.vocab_size - 1}, got {value!r}")
+        value = settings.table.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < settings.vocab_size:
+            raise RefusedError(f"{folder / 'config.json'} needs {name} from 0 to {settings.vocab_size - 1}, got {value!r}")
 
 
-def said(found: Any, folder: Path) -> None:
-    """Refuse what the search cannot be told, and a yes or no that is neither; `found` has them in its `table`."""
+def check_generation(settings: Any, folder: Path) -> None:
+    """Refuse what the search cannot be told, and a yes or no that is neither; `settings` has them in its `table`."""
     where = f"{folder / 'config.json'} (or generation_config.json)"
     for name, least in (("num_beams", 1), ("max_length", 1), ("no_repeat_ngram_size", 0), ("length_penalty", 0)):
-        value, kinds = found.table.get(name, least), (int, float) if name == "length_penalty" else int
+        value, kinds = settings.table.get(name, least), (int, float) if name == "length_penalty" else int
         if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
             raise RefusedError(f"{where} needs {name} from {least} up, got {value!r}: change it there")
     for name in ("scale_embedding", "tie_word_embeddings", "scale_decoder_outputs"):
-        if not isinstance(value := found.table.get(name, False), bool):
+        if not isinstance(value := settings.table.get(name, False), bool):
             raise RefusedError(f"{where} needs {name} to be true or false, got {value!r}")
 
 
-def _apart(found: Settings, folder: Path) -> None:
-    """Refuse one token for two things."""
+def _check_distinct_tokens(settings: Settings, folder: Path) -> None:
+    """Raise for one token with two roles."""
     where = f"{folder / 'config.json'} (or generation_config.json)"
-    if found.pad_token_id == found.eos_token_id:
+    if settings.pad_token_id == settings.eos_token_id:
         raise RefusedError(
-            f"{where} has one token, {found.eos_token_id}, for padding and for the end, which are two here: save it with a "
-            "pad_token_id of its own"
+            f"{where} has one token, {settings.eos_token_id}, for padding and for the end, which are two here: save it with "
+            "a pad_token_id of its own"
         )
 
 
-def _same(found: Settings, folder: Path) -> None:
-    """Refuse what our architecture has no place for."""
+def _check_architecture(settings: Settings, folder: Path) -> None:
+    """Raise for unsupported architectures."""
     pairs = (("attention_heads", "heads"), ("ffn_dim", "sizes of the feed-forward network"))
     for name, what in pairs:
-        one, other = getattr(found, f"encoder_{name}"), getattr(found, f"decoder_{name}")
+        one, other = getattr(settings, f"encoder_{name}"), getattr(settings, f"decoder_{name}")
         if one != other:
             raise RefusedError(f"{folder} needs equal {what} in encoder and decoder, got {one} and {other}")
-    relative = found.family.positions == "bias"
-    if not relative and found.d_model % found.encoder_attention_heads:
-        sizes = f"{found.encoder_attention_heads} and {found.d_model}"
+    relative = settings.family.positions == "bias"
+    if not relative and settings.d_model % settings.encoder_attention_heads:
+        sizes = f"{settings.encoder_attention_heads} and {settings.d_model}"
         raise RefusedError(f"{folder} needs heads that divide d_model, got {sizes}")
     every = (*ACTIVATIONS, *(GATED if relative else ()))
-    if found.activation_function not in every:
-        raise RefusedError(f"{folder} has the activation {found.activation_function!r}, and there are {', '.join(every)}")
-    for name, value in (_relative(found) if relative else _plain(found)).items():
-        if found.table.get(name) not in (None, value):
-            raise RefusedError(f"{folder} has {name}={found.table[name]!r}, and models with {value!r} alone can be taken")
-    if found.kind == "m2m_100" and found.decoder_start_token_id == found.pad_token_id:
+    if settings.activation_function not in every:
+        raise RefusedError(f"{folder} has the activation {settings.activation_function!r}, and there are {', '.join(every)}")
+    for name, value in (_relative(settings) if relative else _plain(settings)).items():
+        if settings.table.get(name) not in (None, value):
+            raise RefusedError(f"{folder} has {name}={settings.table[name]!r}, and models with {value!r} alone can be taken")
+    if settings.kind == "m2m_100" and settings.decoder_start_token_id == settings.pad_token_id:
         raise RefusedError(f"{folder} begins its answers with the padding, to which a model of this type gives no position")
-    if found.kind == "marian" and found.d_model % 2:
-        raise RefusedError(f"{folder} needs an even d_model for its sines and cosines, got {found.d_model}")
+    if settings.kind == "marian" and settings.d_model % 2:
+        raise RefusedError(f"{folder} needs an even d_model for its sines and cosines, got {settings.d_model}")
 
 
-def _plain(found: Settings) -> dict[str, Any]:
-    """What a family with the names of BART's says of itself, if it says so."""
-    first, embedded = found.family.norm == "pre", found.family.embedding_norm
-    one = {"tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "decoder_vocab_size": found.vocab_size}
+def _plain(settings: Settings) -> dict[str, Any]:
+    """Required values of the optional fields of BART's families."""
+    first, embedded = settings.family.norm == "pre", settings.family.embedding_norm
+    one = {"tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "decoder_vocab_size": settings.vocab_size}
     norms = {"normalize_before": first, "add_final_layer_norm": first, "normalize_embedding": embedded}
     return {**one, **norms, "is_encoder_decoder": True, "is_decoder": False}
 
 
-def _relative(found: Settings) -> dict[str, Any]:
-    """What a T5 says of itself, if it says so."""
-    said = str(found.activation_function)
-    bent = {"dense_act_fn": "gelu_new" if said == "gated-gelu" else said.removeprefix("gated-")}
-    return {**RELATIVE, **bent, "is_gated_act": said in GATED, "is_encoder_decoder": True, "is_decoder": False}
+def _relative(settings: Settings) -> dict[str, Any]:
+    """Required values of the optional fields of T5."""
+    name = str(settings.activation_function)
+    bent = {"dense_act_fn": "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")}
+    return {**RELATIVE, **bent, "is_gated_act": name in GATED, "is_encoder_decoder": True, "is_decoder": False}

@@ -40,7 +40,7 @@ def number_of(tokens: Pretrained, name: str) -> int:
     return tokens.numbers[each]
 
 
-def codec_of(settings: Settings, folder: Path) -> TextCodec:
+def build_codec(settings: Settings, folder: Path) -> TextCodec:
     """The codec of a folder: its tokenizer.json, or, where it has none, texts that are made of ids."""
     tokens, longest = tokens_of(settings, folder), settings.max_position_embeddings
     if tokens.model is not None:

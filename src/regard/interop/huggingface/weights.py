@@ -9,8 +9,8 @@ from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.special_tokens import PAD
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import halves, misfit, whole
+from regard.inference.sequence_predictor import SequencePredictor
+from regard.interop.compat import find_composition, find_misfit, get_halves
 from regard.interop.huggingface import names, sinusoids, write_t5
 from regard.interop.huggingface.families import FAMILIES, Family, family
 from regard.interop.huggingface.special import owners
@@ -22,11 +22,13 @@ ROOM = 1024
 """The positions that sinusoids, which have no last one, are written out for, unless the model's limits are above."""
 
 
-def fitting(trained: Trained) -> str:
+def fitting(trained: SequencePredictor) -> str:
     """The family that computes what a model computes; refused, with the reason, where there is none."""
     model = trained.config.model
     relative = model.norm == "rms"
-    fault = whole(trained.model) or (write_t5.misfit(trained) if relative else misfit(trained.model) or _misfit(trained))
+    fault = find_composition(trained.model) or (
+        write_t5.find_misfit(trained) if relative else find_misfit(trained.model) or _misfit(trained)
+    )
     if fault:
         raise refused(f"{fault}. `regard export --to onnx` takes one network of any kind")
     if relative:
@@ -39,19 +41,19 @@ def refused(fault: str) -> RefusedError:
     return RefusedError(f"no architecture of transformers computes what this model computes: it {fault}")
 
 
-def _many_languages(trained: Trained) -> bool:
+def _many_languages(trained: SequencePredictor) -> bool:
     """Whether a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
-    model, tokens, (_, decoder) = trained.config.model, trained.codec.target, halves(trained.model)
+    model, tokens, (_, decoder) = trained.config.model, trained.codec.target, get_halves(trained.model)
     if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.embedding_norm or model.positions != "learned":
         return False
     bias = decoder.output.get_parameter("bias").detach().clone()
     bias[copies(tokens)] = 0.0
     first = sinusoids.spaced(room(trained), decoder.size, tokens.ids[PAD] + 1)
-    return not bias.any() and all(torch.equal(table(trained, half), first) for half in halves(trained.model))
+    return not bias.any() and all(torch.equal(table(trained, half), first) for half in get_halves(trained.model))
 
 
-def _misfit(trained: Trained) -> str | None:
-    encoder, decoder = halves(trained.model)
+def _misfit(trained: SequencePredictor) -> str | None:
+    encoder, decoder = get_halves(trained.model)
     model, output = trained.config.model, decoder.output
     if encoder.embedding.table.weight is not decoder.embedding.table.weight or getattr(output, "weight", None) is not None:
         return (
@@ -73,7 +75,7 @@ def _misfit(trained: Trained) -> str | None:
     return None
 
 
-def weights(trained: Trained, kind: str) -> dict[str, Tensor]:
+def weights(trained: SequencePredictor, kind: str) -> dict[str, Tensor]:
     """The state of the family's model by its names, tied tensors once."""
     ours = trained.model.state_dict()
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
@@ -81,9 +83,9 @@ def weights(trained: Trained, kind: str) -> dict[str, Tensor]:
     return {name: tensor.detach().clone().contiguous() for name, tensor in found.items()}
 
 
-def _plain(trained: Trained, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
+def _plain(trained: SequencePredictor, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
     """The same for a family with the names of BART's; `rows` are our numbers in the order of its ids."""
-    ours, (encoder, decoder) = trained.model.state_dict(), halves(trained.model)
+    ours, (encoder, decoder) = trained.model.state_dict(), get_halves(trained.model)
     order = sinusoids.order(decoder.size) if found_family.positions == "waves" else torch.arange(decoder.size)
     found = {names.SHARED: ours["decoder.embedding.table.weight"][rows][:, order]}
     if found_family.bias:
@@ -98,15 +100,15 @@ def _plain(trained: Trained, found_family: Family, rows: Tensor) -> dict[str, Te
     return found
 
 
-def table(trained: Trained, half: Encoder | Decoder) -> Tensor:
+def table(trained: SequencePredictor, half: Encoder | Decoder) -> Tensor:
     """The vector of each position."""
     positions: Any = half.embedding.positions
     found: Tensor = positions.at(torch.arange(room(trained))).detach()
     return found
 
 
-def room(trained: Trained) -> int:
+def room(trained: SequencePredictor) -> int:
     """How many positions there are."""
-    positions: Any = halves(trained.model)[1].embedding.positions
+    positions: Any = get_halves(trained.model)[1].embedding.positions
     data, search = trained.config.data, trained.config.search
     return int(getattr(positions, "limit", max(ROOM, data.max_source_length, data.max_target_length, search.max_length + 1)))

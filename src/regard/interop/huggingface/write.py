@@ -8,31 +8,31 @@ from typing import Any
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.huggingface import names, write_t5, write_vision_encoder_decoder
 from regard.interop.huggingface import t5_import as theirs
 from regard.interop.huggingface.families import FAMILIES
 from regard.interop.huggingface.special import special
 from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
-from regard.interop.output import free, put
+from regard.interop.output import check_free, write_directory
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory, and say what it is."""
-    free(out)
+    check_free(out)
     if precision != "float32":
         raise RefusedError(f"huggingface has the precision float32, got {precision!r}: transformers rounds when it loads")
-    trained = load(run, "cpu")
+    trained = load_sequence_predictor(run, "cpu")
     made = files(trained)
-    size = put(out, made)
+    size = write_directory(out, made)
     kind = json.loads(made["config.json"])["architectures"][0]
     tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {tokenizer(trained.codec)}"
     return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
 
 
-def files(trained: Trained) -> dict[str, bytes]:
+def files(trained: SequencePredictor) -> dict[str, bytes]:
     """The directory that from_pretrained opens, file by file."""
     from safetensors.torch import save
 
@@ -50,11 +50,11 @@ def files(trained: Trained) -> dict[str, bytes]:
     return made | ({} if isinstance(found, str) else found)
 
 
-def _pictured(trained: Trained) -> dict[str, bytes]:
+def _pictured(trained: SequencePredictor) -> dict[str, bytes]:
     """The same for a model that reads pictures."""
     from safetensors.torch import save
 
-    if fault := write_vision_encoder_decoder.misfit(trained):
+    if fault := write_vision_encoder_decoder.find_misfit(trained):
         raise refused(fault)
     made = {
         "config.json": _json(write_vision_encoder_decoder.config(trained)),
@@ -66,7 +66,7 @@ def _pictured(trained: Trained) -> dict[str, bytes]:
     return made | ({} if isinstance(found, str) else found)
 
 
-def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
+def config(trained: SequencePredictor, kind: str, vocabulary: int) -> dict[str, Any]:
     """config.json."""
     ids = special(trained.codec.target)
     table: dict[str, Any] = {"model_type": kind, "architectures": [FAMILIES[kind].architecture], "dtype": "float32"}
@@ -75,7 +75,7 @@ def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
     return table | (write_t5.config if kind == write_t5.KIND else partial(_plain, kind))(trained, vocabulary, room(trained))
 
 
-def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
+def _plain(kind: str, trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, Any]:
     """What a family with the names of BART's says beside what all say alike."""
     model = trained.config.model
     table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.hidden_size, "max_position_embeddings": room}
@@ -90,7 +90,7 @@ def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str,
     return table
 
 
-def generation(trained: Trained) -> dict[str, Any]:
+def generation(trained: SequencePredictor) -> dict[str, Any]:
     """generation_config.json: search as ours does. What no target holds is forbidden there by name."""
     search, tokens, ids = trained.config.search, trained.codec.target, special(trained.codec.target)
     pretrained = isinstance(tokens, Pretrained)

@@ -8,12 +8,12 @@ from torch import Tensor
 from regard.config import ImageToTextModel
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.inference.sequence_predictor import Trained
-from regard.interop.compat import whole
+from regard.inference.sequence_predictor import SequencePredictor
+from regard.interop.compat import find_composition
 from regard.interop.huggingface.families import PICTURES
 from regard.interop.huggingface.special import owners, special
 from regard.interop.huggingface.vision_encoder_decoder import trocr, vit
-from regard.interop.huggingface.vision_encoder_decoder.parameters import given
+from regard.interop.huggingface.vision_encoder_decoder.parameters import convert_to_theirs
 from regard.interop.huggingface.vision_encoder_decoder.processor import BILINEAR, Standard
 from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
 from regard.interop.huggingface.vocab import copies
@@ -28,9 +28,9 @@ POOLER = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Parameters that transformers makes and no decoder looks at: they are written as zeros."""
 
 
-def misfit(trained: Trained) -> str | None:
+def find_misfit(trained: SequencePredictor) -> str | None:
     """None where a VisionEncoderDecoder computes what the model does, else what it would need to be."""
-    if fault := whole(trained.model):
+    if fault := find_composition(trained.model):
         return fault
     model = trained.config.model
     for name, value in PLAIN.items():
@@ -43,6 +43,8 @@ def _decoder(model: ImageToTextModel) -> str | None:
     look = model.attention
     if (look.name, look.heads, look.size or model.hidden_size) != ("transformer", model.heads, model.hidden_size):
         return f"looks at its picture by {look.name} with {look.heads} heads, and transformer with {model.heads} is needed"
+    if look.parameters:
+        return f"sets {', '.join(look.parameters)} of its attention, and neither GPT-2 nor TrOCR has these"
     if model.embedding_size not in (None, model.hidden_size) or model.output.name != "projection":
         return "has embeddings of another size than its layers, or another output than a projection, and neither is known"
     if model.norm == "rms":
@@ -52,7 +54,7 @@ def _decoder(model: ImageToTextModel) -> str | None:
     return None
 
 
-def _patches(trained: Trained) -> str | None:
+def _patches(trained: SequencePredictor) -> str | None:
     model, codec, own = trained.config.model, trained.codec, trained.config.model.vit
     if not own.learned_positions or own.cls_tokens not in (1, 2) or not codec.stretch:
         return (
@@ -71,14 +73,14 @@ def _patches(trained: Trained) -> str | None:
     return None
 
 
-def _output(trained: Trained) -> str | None:
+def _output(trained: SequencePredictor) -> str | None:
     bias, tokens = trained.model.state_dict()["decoder.output.bias"].clone(), trained.codec.target
     if isinstance(tokens, Pretrained):
         bias[copies(tokens)] = 0.0
     return "adds a bias to its output, which neither a GPT-2 nor a TrOCR has" if bias.any() else None
 
 
-def told(trained: Trained) -> PictureSettings:
+def settings(trained: SequencePredictor) -> PictureSettings:
     """The model in the words of transformers."""
     model, codec, encoder = trained.config.model, trained.codec, trained.model.get_submodule("encoder")
     assert isinstance(encoder, Patches), "it is no misfit"
@@ -92,7 +94,7 @@ def told(trained: Trained) -> PictureSettings:
     return PictureSettings(seen, _written(trained), {}, Standard(codec.mean, codec.deviation))
 
 
-def _written(trained: Trained) -> dict[str, Any]:
+def _written(trained: SequencePredictor) -> dict[str, Any]:
     """The decoder's settings."""
     model, tokens, ids = trained.config.model, trained.codec.target, special(trained.codec.target)
     size, inner = model.hidden_size, model.feedforward_size or 4 * model.hidden_size
@@ -111,9 +113,9 @@ def _written(trained: Trained) -> dict[str, Any]:
     return table | ({} if model.map_size in (None, size) else {"cross_attention_hidden_size": model.map_size})
 
 
-def config(trained: Trained) -> dict[str, Any]:
+def config(trained: SequencePredictor) -> dict[str, Any]:
     """config.json."""
-    found, ids = told(trained), special(trained.codec.target)
+    found, ids = settings(trained), special(trained.codec.target)
     table: dict[str, Any] = {"model_type": PICTURES, "architectures": [ARCHITECTURE], "dtype": "float32"}
     table |= {"encoder": dict(found.encoder), "decoder": dict(found.decoder), "is_encoder_decoder": True}
     table |= {"decoder_start_token_id": ids["start"], "eos_token_id": ids["end"], "pad_token_id": ids["pad"]}
@@ -127,12 +129,12 @@ def processor(codec: ImageTextCodec) -> dict[str, Any]:
     return table | {"do_normalize": True, "image_mean": list(codec.mean), "image_std": list(codec.deviation)}
 
 
-def weights(trained: Trained) -> dict[str, Tensor]:
+def weights(trained: SequencePredictor) -> dict[str, Tensor]:
     """The state of their model by its names, tied tensors once."""
-    ours, found = trained.model.state_dict(), told(trained)
+    ours, found = trained.model.state_dict(), settings(trained)
     kind, size, whole_ = found.kind, found.encoder["hidden_size"], ours["encoder.query"]
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
-    made = given([*vit.pieces(found), *kind.pieces(found)], ours)
+    made = convert_to_theirs([*vit.pieces(found), *kind.pieces(found)], ours)
     for name, vector in zip(vit.TOKENS[found.encoder["model_type"]], whole_, strict=True):
         made[f"encoder.embeddings.{name}"] = vector[None, None]
     places = ours["encoder.positions.table"].flatten(0, 1)

@@ -12,7 +12,7 @@ from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Memory
 from regard.data.modality import Source
 from regard.errors import DamagedError, DataError
-from regard.interop.onnx.graphs import KEPT, OUTPUT, memorised
+from regard.interop.onnx.graphs import KEPT, OUTPUT, restore_attention_memory
 from regard.interop.onnx.sources import Longest
 from regard.interop.require import needed
 from regard.models.types import Step
@@ -64,14 +64,14 @@ class Graph:
 
 
 class Sessions(nn.Module):
-    """A model in two graphs. Sources may be as long, and pictures as large, as the model was made for: `longest`."""
+    """A model in two graphs. Sources may be as long, and pictures as large, as the model was made for: `source_limit`."""
 
-    def __init__(self, encoder: bytes, step: bytes, longest: Longest):
+    def __init__(self, encoder: bytes, step: bytes, source_limit: Longest):
         super().__init__()
         self.encoder = Graph(encoder, ENCODER)
         self.decoder = Stepper(Graph(step, STEP))
         check_names(self.encoder, self.decoder.graph)
-        self.longest = longest
+        self.longest = source_limit
         self.place = nn.Parameter(torch.empty(0), requires_grad=False)
         """Says where it computes, as the parameters of any model do: on the CPU."""
 
@@ -101,12 +101,15 @@ class Stepper:
 
     def remember(self, encoded: Any) -> Recalled:
         """The outputs of the encoder, which are tensors by name, as a tree: the memory of each attention by its name."""
-        named = {name.removeprefix("memory."): each for name, each in encoded.items() if name.startswith("memory.")}
-        attentions = [name.removesuffix(".keys") for name in named if name.endswith(".keys")]
+        tensors = {name.removeprefix("memory."): each for name, each in encoded.items() if name.startswith("memory.")}
+        attentions = [name.removesuffix(".keys") for name in tensors if name.endswith(".keys")]
         keep = encoded["keep"]
-        memories = {name: memorised(named.pop(f"{name}.keys"), named.pop(f"{name}.values"), keep) for name in attentions}
+        memories = {
+            name: restore_attention_memory(tensors.pop(f"{name}.keys"), tensors.pop(f"{name}.values"), keep)
+            for name in attentions
+        }
         begin = {name: each for name, each in encoded.items() if name.startswith("state.")}
-        return Recalled(memories, {f"memory.{name}": each for name, each in named.items()}, begin, keep)
+        return Recalled(memories, {f"memory.{name}": each for name, each in tensors.items()}, begin, keep)
 
     def start(self, memory: Recalled) -> dict[str, Tensor]:
         """The state before the first token."""
@@ -144,20 +147,21 @@ class Stepper:
         return Step(torch.stack([step.output for step in steps], dim=1), state, looked)
 
 
-def readable(source: Tensor, longest: Longest) -> None:
+def readable(source: Tensor, source_limit: Longest) -> None:
     """Raise for sources that the graphs were not made for."""
-    if isinstance(longest, int):
-        if source.shape[1] > longest:
+    if isinstance(source_limit, int):
+        if source.shape[1] > source_limit:
             raise DataError(
-                f"this model reads sources of up to {longest} tokens, got {source.shape[1]}; cut them, or train "
+                f"this model reads sources of up to {source_limit} tokens, got {source.shape[1]}; cut them, or train "
                 "with a larger data.max_source_length"
             )
         return
-    (height, width), (most, widest) = source.shape[2:], longest.pixels
-    if height > most or width > widest or height % longest.stride or width % longest.stride:
+    (height, width), (most, widest) = source.shape[2:], source_limit.pixels
+    if height > most or width > widest or height % source_limit.stride or width % source_limit.stride:
         raise DataError(
-            f"this model reads batches of pictures of up to {most} x {widest} pixels, in whole places of {longest.stride} x "
-            f"{longest.stride}, got {height} x {width}; make them smaller, and fill them up with zeros that are not kept"
+            f"this model reads batches of pictures of up to {most} x {widest} pixels, in whole places of "
+            f"{source_limit.stride} x {source_limit.stride}, got {height} x {width}; make them smaller, and fill them up "
+            "with zeros that are not kept"
         )
 
 

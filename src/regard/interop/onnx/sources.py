@@ -1,4 +1,4 @@
-"""Sources to try graphs with, and how large a model's own may be: texts of so many tokens, or pictures of so many pixels."""
+"""Random sources for export and parity checks, and the size limits of the sources of a model."""
 
 from typing import Any, NamedTuple
 
@@ -15,13 +15,13 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tasks.kinds.types import TaskConfig
 
 LEAST = 2
-"""Of how many tokens, rows and columns a graph is drawn at least: one is special to a compiler."""
+"""Least number of tokens, rows and columns of an example: compilers specialise 1."""
 
 
 class Sizes(NamedTuple):
-    """How large an example is: sources, beams of each, tokens of each source, and tokens that were written before.
+    """Sizes of an example: sources, beams of each, tokens of each source, and tokens of the prefix.
 
-    Of pictures, `keys` are the rows of a map, and `columns` its columns.
+    For pictures, `keys` are the rows of a feature map, and `columns` its columns.
     """
 
     sources: int = 2
@@ -32,7 +32,7 @@ class Sizes(NamedTuple):
 
 
 class Field(NamedTuple):
-    """The most rows and columns of a picture's map, and the pixels on a side of one place."""
+    """Largest feature map of a picture in rows and columns, and its stride in pixels."""
 
     rows: int
     columns: int
@@ -40,16 +40,16 @@ class Field(NamedTuple):
 
     @property
     def pixels(self) -> tuple[int, int]:
-        """The most that a batch of pictures is high and wide."""
+        """Largest height and width of a batch of pictures."""
         return self.rows * self.stride, self.columns * self.stride
 
 
 Longest = int | Field
-"""The most tokens of a source, or how large the map of a picture may be."""
+"""Maximum number of tokens of a source, or the largest feature map."""
 
 
-def longest(config: TaskConfig) -> Longest:
-    """How large the sources of a task may be."""
+def source_limit(config: TaskConfig) -> Longest:
+    """Size limit of the sources of a task."""
     data = config.data
     if not isinstance(data, ImageTextData):
         tokens: int = data.max_source_length
@@ -58,54 +58,54 @@ def longest(config: TaskConfig) -> Longest:
     return Field(-(-data.height // stride), -(-data.width // stride), stride)
 
 
-def usual(most: Longest) -> Sizes:
-    """The sizes that a graph is drawn at: not the largest, and of two tokens, rows and columns at least."""
+def default_sizes(most: Longest) -> Sizes:
+    """Sizes of the example for export: below the limit, and at least two tokens, rows and columns."""
     if isinstance(most, int):
-        return Sizes(keys=min(Sizes().keys, below(most)))
-    return Sizes(keys=min(Sizes().keys - 2, below(most.rows)), columns=min(Sizes().columns, below(most.columns)))
+        return Sizes(keys=min(Sizes().keys, below_limit(most)))
+    return Sizes(keys=min(Sizes().keys - 2, below_limit(most.rows)), columns=min(Sizes().columns, below_limit(most.columns)))
 
 
-def within(sizes: Sizes, most: Longest) -> Sizes:
-    """The same sizes, as far as a model's sources may be so large."""
+def limit_sizes(sizes: Sizes, most: Longest) -> Sizes:
+    """Clip sizes to the limit of a model."""
     if isinstance(most, int):
         return sizes._replace(keys=min(sizes.keys, most))
     return sizes._replace(keys=min(sizes.keys, most.rows), columns=min(sizes.columns, most.columns))
 
 
-def below(most: int) -> int:
-    """The most tokens, rows or columns that are spoken of: a table of places is taken whole for more, and looks special."""
+def below_limit(most: int) -> int:
+    """Upper bound of a dynamic dimension, below the limit: a position table used in full would make it static."""
     return max(most - 1, LEAST)
 
 
-def drawn(model: Seq2Seq, sizes: Sizes, draw: torch.Generator) -> Source:
-    """Random sources for a model, of which the first is as large as asked for, and others are smaller."""
-    return _pictures(model, sizes, draw) if isinstance(model, Image2Seq) else _words(model, sizes, draw)
+def random_source(model: Seq2Seq, sizes: Sizes, generator: torch.Generator) -> Source:
+    """Random sources for a model: the first has the full size, others are smaller."""
+    return _pictures(model, sizes, generator) if isinstance(model, Image2Seq) else _words(model, sizes, generator)
 
 
-def vocabulary(part: Any) -> int:
-    """How many tokens an encoder or a decoder knows."""
+def vocabulary_size(part: Any) -> int:
+    """Vocabulary size of an encoder or a decoder."""
     known: int = part.embedding.table.num_embeddings
     return known
 
 
-def _words(model: Seq2Seq, sizes: Sizes, draw: torch.Generator) -> Padded:
-    lengths = _lengths(sizes.keys, sizes.sources, draw)
+def _words(model: Seq2Seq, sizes: Sizes, generator: torch.Generator) -> Padded:
+    lengths = _lengths(sizes.keys, sizes.sources, generator)
     keep = torch.arange(sizes.keys)[None] < lengths[:, None]
-    return Padded(torch.randint(vocabulary(model.encoder), keep.shape, generator=draw).masked_fill(~keep, 0), keep)
+    return Padded(torch.randint(vocabulary_size(model.encoder), keep.shape, generator=generator).masked_fill(~keep, 0), keep)
 
 
-def _pictures(model: Image2Seq, sizes: Sizes, draw: torch.Generator) -> Images:
+def _pictures(model: Image2Seq, sizes: Sizes, generator: torch.Generator) -> Images:
     assert isinstance(model.encoder, ImageEncoder), "it reads pictures"
     high, wide = sizes.keys * model.encoder.stride, sizes.columns * model.encoder.stride
     down, across = (
-        torch.arange(side)[None] < _lengths(side, sizes.sources, draw)[:, None] for side in (high, wide)
+        torch.arange(side)[None] < _lengths(side, sizes.sources, generator)[:, None] for side in (high, wide)
     )  # each picture's pixels, in its top left corner
     keep = down[:, :, None] & across[:, None]
-    data = torch.rand(sizes.sources, len(model.mean), high, wide, generator=draw)
+    data = torch.rand(sizes.sources, len(model.mean), high, wide, generator=generator)
     return Images(data.masked_fill(~keep[:, None], 0.0), keep)
 
 
-def _lengths(most: int, count: int, draw: torch.Generator) -> Tensor:
-    lengths = torch.randint(1, most + 1, (count,), generator=draw)
+def _lengths(most: int, count: int, generator: torch.Generator) -> Tensor:
+    lengths = torch.randint(1, most + 1, (count,), generator=generator)
     lengths[0] = most
     return lengths

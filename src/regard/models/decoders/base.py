@@ -3,19 +3,28 @@
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from regard.data.feedback import NumberFeedback
+from regard.data.modality import Feedback
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.scheduled_sampling import forward_scheduled
 from regard.models.layers.attention_output import AttentionOutput
+from regard.models.layers.number_output import NumberOutput
+from regard.models.output_heads import OutputFactory
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
 
 
 class BaseDecoder(nn.Module):
-    """Decoder whose `write` advances a state by any number of tokens; a step is one token of it."""
+    """Decoder whose `write` advances a state by any number of tokens; a step is one token of it.
 
+    With a `NumberFeedback` it reads and outputs numbers in place of tokens: frames of a spectrogram or values of a series.
+    """
+
+    feedback: Feedback
+    """Input of the first step and of each later one, and the stop rule."""
     outcome: AttentionOutput | None
     output: nn.Module
     packs: ClassVar[bool] = False
@@ -28,7 +37,7 @@ class BaseDecoder(nn.Module):
     @abstractmethod
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: Any,
         *,
@@ -38,14 +47,16 @@ class BaseDecoder(nn.Module):
     ) -> Step:
         """Advance a state by any number of tokens."""
 
-    def step(self, token: Int[Tensor, " rows"], memory: DecoderMemory, state: Any, *, weights: bool = False) -> Step:
-        """Decoding step: one token per row in, logits and the next state out."""
+    def step(
+        self, token: Shaped[Tensor, "rows *channels"], memory: DecoderMemory, state: Any, *, weights: bool = False
+    ) -> Step:
+        """Decoding step: one token or vector of numbers per row in, logits or numbers and the next state out."""
         step = self.write(token[:, None], memory, state, weights=weights)
         return step._replace(output=step.output[:, 0])
 
     def forward(
         self,
-        target: Int[Tensor, "batch time"],
+        target: Shaped[Tensor, "batch time *channels"],
         memory: DecoderMemory,
         *,
         weights: bool = False,
@@ -74,3 +85,23 @@ class BaseDecoder(nn.Module):
         told: dict[str, Any] = {} if documents is None else {"documents": documents}
         told |= {"weights": weights, "statistics": statistics, "project": project}
         return self.write(target, memory, self.start(memory), **told)
+
+
+def build_output(
+    feedback: Feedback, output: OutputFactory, size: int, vocabulary: int, embedding: int, tie: bool
+) -> nn.Module:
+    """Build the output layer: of numbers where these are fed back, else that of the factory."""
+    if not isinstance(feedback, NumberFeedback):
+        return output(size, vocabulary, embedding, tie)
+    if vocabulary != feedback.channels:
+        raise ValueError(f"a decoder of numbers reads as many as it is fed back, {feedback.channels}, got {vocabulary}")
+    return NumberOutput(size, feedback.size)
+
+
+def check_outcome(feedback: Feedback, outcome: AttentionOutput | None) -> None:
+    """Raise for an attention that takes part in an output of numbers."""
+    if outcome is not None and isinstance(feedback, NumberFeedback):
+        raise ValueError(
+            "a decoder of numbers needs an attention that takes no part in the output: one that copies or marginalises has "
+            "a probability for each token; choose another, such as additive"
+        )

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard import registry
@@ -13,9 +13,11 @@ from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
@@ -121,13 +123,17 @@ class Convolution(BaseDecoder):
         output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
     ):
         super().__init__()
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
-        self.embedding = Embedding(vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding)
+        self.embedding = Embedding(
+            vocabulary, embedding, scaled=True, positions=placed, dropout=drop_embedding, numbers=numbers
+        )
         self.widen = initialise_layer(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]
         for name in self.names:
@@ -136,9 +142,10 @@ class Convolution(BaseDecoder):
         self.summary = None if self.attends else nn.Linear(source, size)
         self.narrow = initialise_layer(nn.Linear(size, embedding))
         self.drop = nn.Dropout(drop_residual)
-        self.output = output(embedding, vocabulary, embedding, tie)
+        self.output = build_output(feedback, output, embedding, vocabulary, embedding, tie)
         sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.size, self.before = size, kernel - 1
 
     @property
@@ -165,7 +172,7 @@ class Convolution(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: ConvolutionState,
         *,

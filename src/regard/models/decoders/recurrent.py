@@ -5,15 +5,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Encoded, Memory
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, recurrent_fused, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary as summarise
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams, measure_weights
@@ -92,12 +94,14 @@ class Recurrent(BaseDecoder):
         output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         variational: bool = False,
     ):
         super().__init__()
         check_options(order, summary, initial)
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         self.cross = attention(size, source)
         self.before = order == "bahdanau"
@@ -107,15 +111,21 @@ class Recurrent(BaseDecoder):
         context = self.cross.size if self.cross is not None else source * self.sees
         fed = (context if self.before else size) * self.feeds + source * self.sees
         self.embedding = Embedding(
-            vocabulary, embedding, spread=EMBEDDING_BOUND, dropout=drop_embedding, variational=variational
+            vocabulary,
+            embedding,
+            spread=EMBEDDING_BOUND,
+            dropout=drop_embedding,
+            variational=variational,
+            numbers=numbers,
         )
         self.layers = nn.ModuleList(build_cells(cell, size if number else embedding + fed, size) for number in range(layers))
         self.bridge = nn.Linear(source, STATES[cell] * layers * size) if bridge and self.starts else None
         token = 0 if self.cross is not None and not self.before else embedding  # previous token, except in Luong's order
         self.readout = nn.Linear(size + context + token, size)
-        self.output = output(size, vocabulary, embedding, tie)
+        self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.drop = Drop(drop_residual, variational)
         self.size, self.states = size, STATES[cell]
 
@@ -158,7 +168,7 @@ class Recurrent(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: RecurrentState,
         *,

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.attention.stateful import concatenate_steps
@@ -25,7 +25,7 @@ from regard.models.types import Step
 
 def forward_scheduled(
     decoder: Any,
-    target: Int[Tensor, "batch time"],
+    target: Shaped[Tensor, "batch time *channels"],
     memory: DecoderMemory,
     *,
     own: float,
@@ -33,9 +33,9 @@ def forward_scheduled(
     weights: bool = False,
     statistics: tuple[str, ...] = (),
 ) -> Step:
-    """Forward with scheduled sampling: each input after the first is the decoder's own argmax with probability `own`.
+    """Forward with scheduled sampling: each input after the first is the decoder's own with probability `own`.
 
-        y_t = argmax output_{t-1}  if u_t < own  else  target_t,    u_t ~ uniform(0, 1)
+        y_t = feedback output_{t-1}  if u_t < own  else  target_t,    u_t ~ uniform(0, 1)
 
     Bengio et al. 2015, "scheduled sampling", https://arxiv.org/abs/1506.03099; own=1 reads no more of the target than its
     first token. The choice passes no gradient; everything else does. `draws` are the u, for reproducible runs.
@@ -43,12 +43,13 @@ def forward_scheduled(
     if not 0 <= own <= 1:
         raise ValueError(f"own needs to be a probability from 0 to 1, got {own}")
     if draws is None:
-        draws = torch.rand(target.shape, device=target.device)
+        draws = torch.rand(target.shape[:2], device=target.device)
     state, steps = decoder.start(memory), list[Step]()
     for place in range(target.shape[1]):
         token = target[:, place]
         if steps:
-            token = torch.where(draws[:, place] < own, steps[-1].output.argmax(-1), token)
+            use_own = (draws[:, place] < own).view(-1, *(1 for _ in token.shape[1:]))
+            token = torch.where(use_own, decoder.feedback.feedback(steps[-1].output).to(token.dtype), token)
         steps.append(decoder.step(token, memory, state, weights=weights or bool(statistics)))
         state = steps[-1].state
     attended = {}

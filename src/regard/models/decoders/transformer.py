@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard import registry
@@ -12,9 +12,11 @@ from regard.attention.multihead import MultiHead
 from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.batch import places
+from regard.data.feedback import NumberFeedback, TokenFeedback
+from regard.data.modality import Feedback
 from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
-from regard.models.decoders.base import BaseDecoder
+from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
 from regard.models.layers.attention_output import LastAttention, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
@@ -137,15 +139,23 @@ class Transformer(BaseDecoder):
         output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
         drop_attention: float = 0.0,
     ):
         super().__init__()
+        self.feedback, numbers = feedback, isinstance(feedback, NumberFeedback)
         embedding = embedding or size
         placed = registry.build(positions, "positions", size=embedding)
         self.embedding = Embedding(
-            vocabulary, embedding, scaled=scaled, positions=placed, dropout=drop_embedding, norm=embedding_norm
+            vocabulary,
+            embedding,
+            scaled=scaled,
+            positions=placed,
+            dropout=drop_embedding,
+            norm=embedding_norm,
+            numbers=numbers,
         )
         self.widen = nn.Identity() if self.embedding.size == size else nn.Linear(self.embedding.size, size)
         self.names = [str(number) for number in range(layers)]
@@ -158,9 +168,10 @@ class Transformer(BaseDecoder):
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
         self.norm = sublayers.build_final_norm()
-        self.output = output(size, vocabulary, embedding, tie)
+        self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
         self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        check_outcome(feedback, self.outcome)
         self.size = size
 
     @property
@@ -189,7 +200,7 @@ class Transformer(BaseDecoder):
 
     def write(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         memory: DecoderMemory,
         state: TransformerState,
         *,

@@ -1,6 +1,6 @@
-"""Token embeddings with optional positions, norm and dropout."""
+"""Embeddings of tokens, or of numbers, with optional positions, norm and dropout."""
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from regard.attention.positions import Positions
@@ -17,6 +17,8 @@ class Embedding(nn.Module):
     initialised with a standard deviation of 1/√d, so that it serves as an output layer too, and else uniformly within
     ±`spread`. `size` is the width of the output, which concatenated positions make wider. With `norm` a layer norm comes
     before the dropout, as in BART's authors' code. In packed rows, `places` are the positions of the tokens.
+    With `numbers` each y_t is a vector of so many channels in place of a token, such as a frame of a spectrogram or the
+    values of a series, and E is a linear layer.
     """
 
     def __init__(
@@ -30,10 +32,14 @@ class Embedding(nn.Module):
         dropout: float = 0.0,
         variational: bool = False,
         norm: bool = False,
+        numbers: bool = False,
     ):
         super().__init__()
-        self.table = nn.Embedding(vocabulary, size)
-        if scaled:
+        self.table = nn.Linear(vocabulary, size) if numbers else nn.Embedding(vocabulary, size)
+        scaled = scaled and not numbers
+        if numbers:
+            nn.init.xavier_uniform_(self.table.weight)
+        elif scaled:
             nn.init.normal_(self.table.weight, std=size**-0.5)
         else:
             nn.init.uniform_(self.table.weight, -spread, spread)
@@ -45,7 +51,7 @@ class Embedding(nn.Module):
 
     def forward(
         self,
-        tokens: Int[Tensor, "rows time"],
+        tokens: Shaped[Tensor, "rows time *channels"],
         offset: Offset = 0,
         mask: Float[Tensor, "rows size"] | None = None,
         places: Int[Tensor, "rows time"] | None = None,

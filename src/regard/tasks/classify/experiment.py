@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import ImageBatch
@@ -24,7 +25,7 @@ from regard.data.split import HeldOut
 from regard.errors import ConfigError, DataError
 from regard.losses.classification import multi_label_loss, single_label_loss
 from regard.losses.types import Loss, Progress
-from regard.models.attention_factory import build_attention
+from regard.models.attention_factory import attention_options, build_attention
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
@@ -38,7 +39,7 @@ from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
 SHOWN = 8
@@ -69,7 +70,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     """The experiment for the training loop, and the report on the encoded records."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, data = start(config, out), resolve_data(config)
+    begin, data = start(config, load_codec, out), resolve_data(config)
     first, second = load_records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, weight_stride(config))
@@ -201,7 +202,7 @@ def build_network(config: ClassifyConfig, labels: int, standard: ChannelStatisti
         options |= {"deviation": model.location_std, "core": model.core}
         return Glimpses(labels, len(standard[0]), steps=model.glimpses, standard=standard, **options)
     encoder, part = build_standardising_encoder(model, dropout, standard), model.attention
-    make = partial(build_attention, part.name, heads=part.heads, size=part.size, dropout=dropout.attention)
+    make = partial(build_attention, part.name, **attention_options(part), dropout=dropout.attention)
     if config.data.clips:
         return Frames(encoder, labels, model.hidden_size, heads=model.heads, space=make, time=make, dropout=dropout.residual)
     if part.name == "none":
@@ -220,7 +221,16 @@ def build_small(config: ClassifyConfig) -> nn.Module:
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table; in multi-label data a record may have no label, but not all of them."""
-    records = list(table.read(path, data.image, data.label, need_target=not is_multi_label(data), bounds=bounds(data)))
+    records = list(
+        table.read(
+            path,
+            data.image,
+            data.label,
+            need_target=not is_multi_label(data),
+            bounds=bounds(data),
+            settings=table_settings(data),
+        )
+    )
     if all(record.target is None for record in records):
         raise DataError(
             f"{path} has no label on any of its {len(records):,} lines, and labels are in column {data.label}; put a tab "
@@ -229,12 +239,12 @@ def read(data: ClassifyData, path: str) -> list[Record]:
     return records
 
 
-def codec(directory: Traversable) -> LabelCodec:
+def load_codec(directory: Traversable) -> LabelCodec:
     """The codec of a run directory."""
     return LabelCodec.load(directory)
 
 
-def build_predictor(name: str, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
+def build_predictor(task: BoundTask, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
     """The predictor of a model."""
     kind = Glimpser if config.model.glimpses else Watcher if config.data.clips else Classifier
-    return kind(name, config, codec, model)
+    return kind(task, config, codec, model)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.forward_predictor import Glance, Shown
+from regard.inference.forward_predictor import AxisWeights, ForwardTrace
 from regard.tasks.classify.loss import average_probabilities
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 
@@ -23,7 +23,7 @@ ACROSS = 14
 class Glimpser(Classifier):
     """It looks step by step, and its places are pixels."""
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Asked:
+    def forward(self, batch: ImageBatch, weights: bool = False) -> Asked:
         """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
         found = [
             self.model(batch.source, weights=weights and not number, offsets=offsets)
@@ -46,7 +46,7 @@ class Glimpser(Classifier):
         places = [f"{down + 1},{across + 1}" for down in range(rows) for across in range(columns)]
         return Where(places, steps(len(coarse)), coarse.flatten(1), (rows, columns))
 
-    def shown(self, example: ImageExample, output: Asked) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Asked) -> ForwardTrace:
         """Each glimpse over the picture, and what was said after the last."""
         weights = output.weights[GLIMPSES][0]
         axes: dict[str, Axis] = {
@@ -55,7 +55,7 @@ class Glimpser(Classifier):
         }
         chances = self.likely(output.logits)[0]
         said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)
-        return Shown(axes, {GLIMPSES: Glance("glimpse", "picture", weights[..., output.kept[0]])}, (said,))
+        return ForwardTrace(axes, {GLIMPSES: AxisWeights("glimpse", "picture", weights[..., output.kept[0]])}, (said,))
 
 
 def sample_offsets(runs: int, count: int, device: torch.device) -> Float[Tensor, "runs count 2"]:

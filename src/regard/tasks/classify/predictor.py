@@ -13,14 +13,13 @@ from regard.data.axis import Axis, Text
 from regard.data.batch import Padded
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.forward_predictor import Glance, Seeing, Shown
+from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.losses.classification import compute_credit
-from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.models.readout import Weights
 from regard.tasks.classify.synthetic import SyntheticScene
-from regard.tasks.kinds.types import Figures
 from regard.viewer.trace import Choice
 
 ALL = "all labels right, in per cent"
@@ -52,18 +51,18 @@ class Where(NamedTuple):
     grid: tuple[int, int] | None = None
 
 
-class Classifier(Seeing):
+class Classifier(ForwardPredictor):
     """Any number of labels may hold where the codec says so, each that is likelier than not; otherwise one does."""
 
     says = "labels that hold whose largest weight lies on the box of such a thing, in per cent"
     """What `looks` counts."""
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Asked:
+    def forward(self, batch: ImageBatch, weights: bool = False) -> Asked:
         """Logits, and where was looked."""
         found = answer(self.model, batch, weights)
         return Asked(found.logits, found.weights, downsample_mask(batch.source.keep, self.codec.stride).flatten(1))
 
-    def told(self, examples: Sequence[ImageExample], output: Asked, best: int, align: bool) -> list[list[Prediction]]:
+    def decode(self, examples: Sequence[ImageExample], output: Asked, best: int, align: bool) -> list[list[Prediction]]:
         """The likeliest labels one by one or, where several may hold and one answer is asked for, all that hold."""
         chances = self.likely(output.logits)
         return [self.answers(example, row, chances[row], output, best, align) for row, example in enumerate(examples)]
@@ -106,7 +105,7 @@ class Classifier(Seeing):
         """How likely each label is."""
         return (logits.float().sigmoid() if self.codec.several else logits.float().softmax(-1)).cpu()
 
-    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
+    def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """The loss of a picture, how many of them are right and, of drawn ones, whether the model looks at what it names."""
         parts = self.batches(examples)
         table: Rows = np.concatenate([self.scored(batch, [examples[each] for each in taken]) for taken, batch in parts])
@@ -118,7 +117,7 @@ class Classifier(Seeing):
     def scored(self, batch: ImageBatch, examples: Sequence[ImageExample]) -> Rows:
         """Of each picture: 1, its loss, whether it is right, labels that were said and hold, and all said or held; how many
         of its labels are looked at, and how many could be."""
-        output = self.asked(batch, weights=any(map(self.pointed, examples)))
+        output = self.infer(batch, weights=any(map(self.pointed, examples)))
         logits, given = output.logits.float().cpu(), labelled(batch)
         if self.codec.several:
             held, said = wanted(batch, logits.shape[1]).cpu(), logits > 0
@@ -146,18 +145,18 @@ class Classifier(Seeing):
             found += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
         return found, len(example.labels)
 
-    def shown(self, example: ImageExample, output: Asked) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Asked) -> ForwardTrace:
         """Each label over the picture, the likeliest first."""
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
         picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
         looks = {
-            name: Glance("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])
+            name: AxisWeights("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])
             for name, weights in output.weights.items()
         }
         held = [label for label in self.held(chances)[0] if label in order]
-        return Shown(axes, looks, tuple(self.choice(order.index(label), label, chances) for label in held))
+        return ForwardTrace(axes, looks, tuple(self.choice(order.index(label), label, chances) for label in held))
 
     def choice(self, query: int, label: int, chances: Float[Tensor, " labels"]) -> Choice:
         """A label that was chosen, and how likely it and the others were."""

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageExample
-from regard.inference.forward_predictor import Glance, Shown
+from regard.inference.forward_predictor import AxisWeights, ForwardTrace
 from regard.tasks.classify.predictor import Asked, Classifier, Where
 from regard.tasks.classify.synthetic import SyntheticClip
 
@@ -45,7 +45,7 @@ class Watcher(Classifier):
             return 0, 0
         return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
 
-    def shown(self, example: ImageExample, output: Asked) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Asked) -> ForwardTrace:
         """Frames on one sheet: where each was looked at, how much each counted, and the two multiplied."""
         clip, stride = self.codec.read_image(example), self.codec.stride
         space, time = (output.weights[name][0].float().cpu() for name in (SPACE, TIME))
@@ -62,11 +62,11 @@ class Watcher(Classifier):
             "picture": image_axis(sheet(filled(clip, stride), WHITE), stride),
         }
         looks = {
-            SPACE: Glance("frame", "picture", apart),
-            TIME: Glance("answer", "frame", time),
-            BOTH: Glance("answer", "picture", both[None, None]),
+            SPACE: AxisWeights("frame", "picture", apart),
+            TIME: AxisWeights("answer", "frame", time),
+            BOTH: AxisWeights("answer", "picture", both[None, None]),
         }
-        return Shown(axes, looks, tuple(self.choice(0, label, chances) for label in said))
+        return ForwardTrace(axes, looks, tuple(self.choice(0, label, chances) for label in said))
 
 
 def frames(count: int) -> list[str]:

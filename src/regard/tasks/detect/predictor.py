@@ -12,16 +12,15 @@ from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
 from regard.data.records import Record
 from regard.errors import DataError
-from regard.inference.forward_predictor import Glance, Seeing, Shown
+from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.metrics.boxes import to_corners
 from regard.metrics.detection_interval import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
-from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.detections import Detections, ObjectBatch, Objects
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.loss import SetLoss
 from regard.tasks.detect.model import Detected, detections
-from regard.tasks.kinds.types import Figures
 from regard.viewer.record.boxes import framed
 
 SURE = 0.4
@@ -35,15 +34,19 @@ MAP = "the same, mean over IoU 0.5, 0.55, ..., 0.95"
 LOSS = "of the last layer, a thing"
 
 
-class Detector(Seeing):
+class Detector(ForwardPredictor):
     """Asked for one answer, it tells all things that it is sure of; asked for several, the surest things one by one."""
 
-    def record(self, text: str, number: int = 1) -> Annotated:
-        """The path of a picture, of which nobody has said what is on it."""
+    def parse(self, text: str, number: int) -> Annotated:
+        """Record of the path of a picture, without boxes."""
         found: Annotated = self.task.prepare(Annotated(Record(text, None, f"input:{number}")))
         return found
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Detected:
+    def strip_target(self, record: Annotated) -> Annotated:
+        """Record without its labels and boxes."""
+        return Annotated(record.record)
+
+    def forward(self, batch: ImageBatch, weights: bool = False) -> Detected:
         """Classes and boxes, and where was looked."""
         found: Detected = self.model(batch.source, weights=weights)
         return found
@@ -52,7 +55,7 @@ class Detector(Seeing):
         """Classes and boxes of the last layer."""
         return torch.cat((output.logits[-1].float(), output.boxes[-1].float()), dim=-1)
 
-    def told(self, examples: Sequence[ImageExample], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
+    def decode(self, examples: Sequence[ImageExample], output: Detected, best: int, align: bool) -> list[list[Prediction]]:
         """Every thing as "label left top right bottom score", the surest first."""
         rows = []
         for row, (example, found) in enumerate(zip(examples, detections(output, 0.0), strict=True)):
@@ -78,11 +81,11 @@ class Detector(Seeing):
         pieces, grid = self.codec.pieces(example), self.codec.grid(example) if align else None
         return Prediction("; ".join(said), score, pieces, names, weights, links, grid, boxes, scores)
 
-    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
+    def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """The loss of a thing, and average precision over all labels, at one overlap and at ten."""
         return figures(*self.scored(examples))
 
-    def measure(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Figures:
+    def evaluate_records(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Metrics:
         """The same for pictures of a table, and the average precision of each label where they are few."""
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         found = figures(table, every)
@@ -99,7 +102,7 @@ class Detector(Seeing):
         found, there, rows = list[Detections](), list[Objects](), list[list[float]]()
         for _, batch in self.batches(examples):
             batch = batch.to(next(self.model.parameters()).device)
-            output, objects = self.asked(batch), things(batch)
+            output, objects = self.infer(batch), things(batch)
             costs = SetLoss().answer(output, objects)
             rows += [[float(count), float(cost)] for count, cost in zip(objects.keep.sum(1), costs, strict=True)]
             found += [Detections(*(part.cpu() for part in each[:3])) for each in detections(output, LEAST, MOST)]
@@ -109,7 +112,7 @@ class Detector(Seeing):
         every = [rank_detections(found, there, number, COCO_THRESHOLDS) for number in range(len(self.codec.labels))]
         return np.array(rows, dtype=np.float64), every
 
-    def shown(self, example: ImageExample, output: Detected) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Detected) -> ForwardTrace:
         """Each thing that was found over the picture with their boxes; the surest one where it is sure of none."""
         [found] = detections(output, 0.0)
         found = picked(found, max(1, int((found.scores >= SURE).sum())))
@@ -119,10 +122,10 @@ class Detector(Seeing):
         axes: dict[str, Axis] = {"things": Text.of(names), "picture": image_axis(picture, self.codec.stride)}
         keep = output.proposals.keep[0]
         looks = {
-            name: Glance("things", "picture", weights[0][:, found.queries][..., keep])
+            name: AxisWeights("things", "picture", weights[0][:, found.queries][..., keep])
             for name, weights in output.weights.items()
         }
-        return Shown(axes, looks)
+        return ForwardTrace(axes, looks)
 
 
 def picked(found: Detections, last: int, first: int = 0) -> Detections:
@@ -140,7 +143,7 @@ def looked(output: Detected, row: int, queries: Int[Tensor, " found"]) -> Float[
     return weights[row].float().mean(0)[queries][:, output.proposals.keep[row]].cpu()
 
 
-def figures(table: Rows, every: Sequence[RankedDetections]) -> Figures:
+def figures(table: Rows, every: Sequence[RankedDetections]) -> Metrics:
     """What is measured of all pictures."""
     return {
         "loss": Measurement(mean(table.sum(0)), *bootstrap(table, mean), LOSS),

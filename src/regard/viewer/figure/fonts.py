@@ -1,4 +1,4 @@
-"""Which fonts a figure's words are set in, and an honest word where none has them.
+"""Fonts of a figure, and a warning for characters that no installed font has.
 
 Latin comes first, so that letters and digits match the paper's; then whatever is installed for Chinese, Japanese and Korean.
 Han characters are shared between these and drawn differently: an axis that says its language takes that language's forms.

@@ -10,7 +10,7 @@ from matplotlib.path import Path
 from regard.viewer.figure.folded import Arrow, Box, fold
 from regard.viewer.figure.labels import POINTS, shown, widths
 from regard.viewer.figure.layers import Layout, layout
-from regard.viewer.figure.style import Drawing, told
+from regard.viewer.figure.style import Drawing, add_metadata
 from regard.viewer.figure.subject import Subject
 from regard.viewer.palettes import table
 
@@ -78,7 +78,7 @@ def draw(subject: Subject, *, boxes: int = MOST) -> Drawing:
             _box(axes, box, texts[box.id], places.places[box.id], high, shrink)
     title = f"{subject.trace.name}: the network as it ran"
     said = f"{title}; {len(graph.nodes)} modules in {len(folded.boxes)} boxes, attentions marked"
-    return told(drawing, title, said)
+    return add_metadata(drawing, title, said)
 
 
 def _text(box: Box) -> _Text:

@@ -7,7 +7,7 @@ from matplotlib.colors import Normalize
 from regard.data.axis import Array
 from regard.viewer.figure import maps
 from regard.viewer.figure.labels import role
-from regard.viewer.figure.style import DPI, GREY, Drawing, told
+from regard.viewer.figure.style import DPI, GREY, Drawing, add_metadata
 from regard.viewer.figure.subject import Subject, allowed, matrix
 from regard.viewer.trace import AttentionMap
 
@@ -41,7 +41,7 @@ def draw(subject: Subject, *, vmax: float | None = None) -> Drawing:
     title = f"{subject.trace.name}: heads from {subject.attention_map.query} over {subject.attention_map.key}"
     said = f"{len(parts)} heads of {len(layers)} attentions, weights from 0 to the shared maximum {norm.vmax:.3g}"
     description = "; ".join(part for part in (title, said, maps.reduced_to(drawing, images[0], DPI)) if part)
-    return told(drawing, title, description)
+    return add_metadata(drawing, title, description)
 
 
 def _grid(layers: list[AttentionMap]) -> list[list[tuple[AttentionMap, int]]]:

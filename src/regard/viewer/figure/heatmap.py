@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from regard.data.axis import Array
 from regard.viewer.figure import maps
 from regard.viewer.figure.labels import POINTS, Thinned, labels, name_places, role, widest
-from regard.viewer.figure.style import DPI, Drawing, told
+from regard.viewer.figure.style import DPI, Drawing, add_metadata
 from regard.viewer.figure.subject import Subject
 from regard.viewer.palettes import table
 
@@ -40,7 +40,7 @@ def draw(subject: Subject, *, numbers: bool = False, vmax: float | None = None, 
         maps.thin(bar)
     description = f"attention weights from 0 to {norm.vmax:g}, queries down, keys across"
     parts = [subject.title, description, maps.reduced_to(drawing, image, DPI)]
-    return told(drawing, subject.title, "; ".join(part for part in parts if part))
+    return add_metadata(drawing, subject.title, "; ".join(part for part in parts if part))
 
 
 def name_axes(axes: Axes, subject: Subject) -> tuple[Thinned, Thinned]:

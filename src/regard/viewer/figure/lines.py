@@ -11,7 +11,7 @@ from matplotlib.patheffects import Normal, Stroke
 from regard.data.axis import Array, Axis, Text
 from regard.viewer.figure.fonts import enough
 from regard.viewer.figure.labels import LEADING, POINTS, labels, name_places, role, widths
-from regard.viewer.figure.style import Drawing, told
+from regard.viewer.figure.style import Drawing, add_metadata
 from regard.viewer.figure.subject import Subject
 from regard.viewer.palettes import table
 
@@ -54,7 +54,7 @@ def draw(subject: Subject, *, strongest: int = STRONGEST, upright: bool | None =
             _rows(drawing.add_subplot(), subject, (queries, keys), spread, found)
         drawing.settle()
     said = f"{subject.title}; the {strongest} strongest keys of each query, wide and dark by weight, above {HARD:g} outlined"
-    return told(drawing, subject.title, said)
+    return add_metadata(drawing, subject.title, said)
 
 
 def links(matrix: Array, strongest: int) -> list[Link]:

@@ -99,29 +99,29 @@ def bar(drawing: Drawing, image: AxesImage, axes: Sequence[Axes], what: str = "a
     norm = image.norm
     root, slim = isinstance(norm, PowerNorm), 0.12 / drawing.get_figwidth()
     if len(axes) == 1:  # as high as the map itself, and beside it even where slanted labels hang over
-        found = drawing.colorbar(image, cax=axes[0].inset_axes((1.0 + 0.6 * slim, 0, slim, 1)))
+        bar = drawing.colorbar(image, cax=axes[0].inset_axes((1.0 + 0.6 * slim, 0, slim, 1)))
     else:
-        found = drawing.colorbar(image, ax=list(axes), aspect=30, pad=0.02, fraction=0.05)
+        bar = drawing.colorbar(image, ax=list(axes), aspect=30, pad=0.02, fraction=0.05)
     end = float(np.max(norm.vmax or 1.0))
     if float(np.min(norm.vmin or 0.0)) < 0:
         ticks = [-end, -end / 2, 0, end / 2, end]
     else:
         ticks = [end * part for part in ((0, 0.05, 0.2, 0.5, 1) if root else (0, 1 / 4, 1 / 2, 3 / 4, 1))]
-    found.set_ticks(ticks, labels=[f"{tick:.2g}" for tick in ticks])
-    found.ax.minorticks_off()
-    found.outline.set_linewidth(LINE)
-    found.outline.set_edgecolor(GREY)
+    bar.set_ticks(ticks, labels=[f"{tick:.2g}" for tick in ticks])
+    bar.ax.minorticks_off()
+    bar.outline.set_linewidth(LINE)
+    bar.outline.set_edgecolor(GREY)
     joint = " " if drawing.get_figheight() > 2.2 else "\n"
-    found.set_label(what + (f",{joint}square-root scale" if root else ""))
-    return found
+    bar.set_label(what + (f",{joint}square-root scale" if root else ""))
+    return bar
 
 
-def thin(found: Colorbar) -> None:
+def thin(bar: Colorbar) -> None:
     """Leave only the ends of a scale that is too short for what stands between them."""
-    figure = found.ax.get_figure(root=True)
-    if figure is not None and found.ax.bbox.height * 72 / figure.dpi < LEAST:
-        ticks = found.get_ticks()
-        found.set_ticks([ticks[0], ticks[-1]], labels=[f"{ticks[0]:.2g}", f"{ticks[-1]:.2g}"])
+    figure = bar.ax.get_figure(root=True)
+    if figure is not None and bar.ax.bbox.height * 72 / figure.dpi < LEAST:
+        ticks = bar.get_ticks()
+        bar.set_ticks([ticks[0], ticks[-1]], labels=[f"{ticks[0]:.2g}", f"{ticks[-1]:.2g}"])
 
 
 def reduced_to(drawing: Drawing, image: Peaks, dpi: float) -> str:

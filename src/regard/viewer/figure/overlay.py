@@ -1,4 +1,4 @@
-"""What queries read of a picture, a sound or a series, laid over it."""
+"""Overlay figure: attention weights over a picture, a spectrogram or a time series."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from regard.data.axis import Array, Audio, Image, Series, Text
 from regard.viewer.figure import maps
 from regard.viewer.figure.fonts import enough
 from regard.viewer.figure.labels import labels, name_places, shown
-from regard.viewer.figure.style import GREY, Drawing, told
+from regard.viewer.figure.style import GREY, Drawing, add_metadata
 from regard.viewer.figure.subject import Subject
 from regard.viewer.palettes import table
 
@@ -83,7 +83,7 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
         drawing.settle()
     grid = f"{keys.grid[0]} x {keys.grid[1]} patches"
     said = f"{subject.title}; weights of {len(chosen)} queries over {grid}, up to {highest:.3g}"
-    return told(drawing, subject.title, said)
+    return add_metadata(drawing, subject.title, said)
 
 
 def _picture(panel: Axes, keys: Image, *, grey: bool) -> None:
@@ -133,7 +133,7 @@ def _times(subject: Subject, keys: Audio | Series, chosen: list[int]) -> Drawing
         drawing.get_layout_engine().set(hspace=0.0, h_pad=0.01)  # type: ignore[union-attr,call-arg]
         drawing.settle()
     said = f"{subject.title}; weights of {len(chosen)} queries along time, each strip from {lowest:.3g} to {highest:.3g}"
-    return told(drawing, subject.title, said)
+    return add_metadata(drawing, subject.title, said)
 
 
 def _sound(panel: Axes, keys: Audio) -> None:

@@ -1,4 +1,4 @@
-"""How strong an attention was along time: four curves, each with its definition above it."""
+"""Strength figure: four curves of an attention over time, each with its definition."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,7 +6,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from regard.data.axis import Array, Axis
 from regard.viewer.figure.labels import labels, name_places, role, shown, widths
-from regard.viewer.figure.style import GREY, Drawing, told
+from regard.viewer.figure.style import GREY, Drawing, add_metadata
 from regard.viewer.figure.subject import Subject
 from regard.viewer.metrics.strength import Statistics, summary
 from regard.viewer.palettes import table
@@ -44,7 +44,7 @@ def draw(subject: Subject) -> Drawing:
         drawing.align_ylabels([first, second, third, fourth])
         drawing.settle()
     parts = (RECEIVED, SHARPNESS, FOCUS, sinks)
-    return told(drawing, subject.title, "; ".join((subject.title, *parts)))
+    return add_metadata(drawing, subject.title, "; ".join((subject.title, *parts)))
 
 
 def _received(panel: Axes, values: Array) -> None:

@@ -1,4 +1,4 @@
-"""How every figure looks and is written: sizes and lines for print, text that stays text, settings that touch nobody else's.
+"""Style and output of figures: sizes and lines for print, text as text, and local matplotlib settings.
 
 matplotlib reads its settings when a thing is made and again when it is drawn and written, so a figure carries its own and
 applies them each time, whatever the reader's are.
@@ -125,7 +125,7 @@ def settings(own: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def told(drawing: Drawing, title: str, description: str) -> Drawing:
+def add_metadata(drawing: Drawing, title: str, description: str) -> Drawing:
     """A finished figure, which says what it is."""
     says = {"title": title, "description": description}  # a name may have bytes that are no UTF-8, and metadata may not
     drawing.says = {name: text.encode("utf-8", "backslashreplace").decode() for name, text in says.items()}

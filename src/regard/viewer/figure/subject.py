@@ -1,4 +1,4 @@
-"""What a figure is of: a trace, one of its attentions, one head or the mean of all."""
+"""Subject of a figure: an attention of a trace, and one head or the mean of all."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a self-contained page holds of the matrices: as much as its budget allows, the most telling first.
+"""Size budget of a self-contained page: as many matrices as fit, the most informative first.
 
 In this order: a thumbnail of every matrix; the strongest keys of every query; matrices in 8 bits, the chosen one first,
 then the mean of the heads, then every head; exact values; frames of training; other matrices. Where everything fits, the
@@ -45,12 +45,12 @@ class Wish(NamedTuple):
     put: Callable[[Ref], object]
 
 
-class Looked(NamedTuple):
+class PagedAttention(NamedTuple):
     """An attention of a trace, and what the page says of it."""
 
     example: Example
     attention_map: AttentionMap
-    told: Table
+    table: Table
 
     @property
     def heads(self) -> int:
@@ -63,7 +63,7 @@ class Looked(NamedTuple):
 
     def bytes(self, head: int) -> Array:
         """The same in 8 bits."""
-        return quantise(self.matrix(head), self.told["scale"])
+        return quantise(self.matrix(head), self.table["scale"])
 
     def halves(self, head: int) -> Array:
         """The same in float16."""
@@ -132,67 +132,67 @@ def _take(wishes: Iterator[Wish], pack: Pack) -> _Plan:
 
 def _wishes(trace: Trace, run: Table, state: str, *, strongest: bool) -> Iterator[Wish]:
     yield from _thumbnails(trace, run)
-    looked = list(_looked(trace, run))
+    attention = list(_attentions(trace, run))
     if strongest:
-        for each in looked:
+        for each in attention:
             yield from _strongest(each)
-    order = [*((each, MEAN) for each in looked), *((each, head) for each in looked for head in _each(each))]
-    order.sort(key=lambda pair: not _chosen(pair[0], pair[1], state))
+    order = [*((each, MEAN) for each in attention), *((each, head) for each in attention for head in _each(each))]
+    order.sort(key=lambda pair: not _is_selected(pair[0], pair[1], state))
     for each, head in order:
-        yield Wish("matrices in 8 bits", each.cells, partial(each.bytes, head), _putter(each, "full", head))
+        yield Wish("matrices in 8 bits", each.cells, partial(each.bytes, head), _put_at(each, "full", head))
     for each, head in order:
         if each.cells <= EXACT:
-            yield Wish("matrices of exact values", 2 * each.cells, partial(each.halves, head), _putter(each, "exact", head))
+            yield Wish("matrices of exact values", 2 * each.cells, partial(each.halves, head), _put_at(each, "exact", head))
     yield from _frames(trace, run)
     yield from _views(trace, run)
 
 
-def _looked(trace: Trace, run: Table) -> Iterator[Looked]:
-    for example, told in zip(trace.examples, run["examples"], strict=True):
-        for attention_map, table in zip(example.attentions, told["attentions"], strict=True):
+def _attentions(trace: Trace, run: Table) -> Iterator[PagedAttention]:
+    for example, of_example in zip(trace.examples, run["examples"], strict=True):
+        for attention_map, table in zip(example.attentions, of_example["attentions"], strict=True):
             if attention_map.weights is not None:
-                yield Looked(example, attention_map, table)
+                yield PagedAttention(example, attention_map, table)
 
 
-def _each(looked: Looked) -> list[int]:
+def _each(attention: PagedAttention) -> list[int]:
     """The heads by themselves; a single one is its own mean."""
-    return list(range(looked.heads)) if looked.heads > 1 else []
+    return list(range(attention.heads)) if attention.heads > 1 else []
 
 
-def _chosen(looked: Looked, head: int, state: str) -> bool:
+def _is_selected(attention: PagedAttention, head: int, state: str) -> bool:
     """Whether the page opens with this matrix."""
     asked = parse_qs(state.removeprefix("#"))
-    return asked.get("a", [""])[0] == looked.attention_map.name and asked.get("h", ["mean"])[0] in _names(looked, head)
+    return asked.get("a", [""])[0] == attention.attention_map.name and asked.get("h", ["mean"])[0] in _names(attention, head)
 
 
-def _putter(looked: Looked, kind: str, head: int) -> Callable[[Ref], object]:
-    return lambda ref: looked.told[kind].update(dict.fromkeys(_names(looked, head), ref))
+def _put_at(attention: PagedAttention, kind: str, head: int) -> Callable[[Ref], object]:
+    return lambda ref: attention.table[kind].update(dict.fromkeys(_names(attention, head), ref))
 
 
-def _names(looked: Looked, head: int) -> list[str]:
+def _names(attention: PagedAttention, head: int) -> list[str]:
     """What the page calls a matrix; the mean of a single head is that head too."""
-    return ["mean", "0"] if looked.heads == 1 else ["mean" if head == MEAN else str(head)]
+    return ["mean", "0"] if attention.heads == 1 else ["mean" if head == MEAN else str(head)]
 
 
 def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _looked(trace, run):
+    for each in _attentions(trace, run):
         sides = (len(each.example.axes[name]) for name in (each.attention_map.query, each.attention_map.key))
         size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
-        yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.told, "thumbnails"))
+        yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.table, "thumbnails"))
 
 
-def _strongest(looked: Looked) -> Iterator[Wish]:
+def _strongest(attention: PagedAttention) -> Iterator[Wish]:
     """The strongest keys of every query, by head and, last, by the mean: their numbers and their weights."""
-    count = min(STRONGEST, len(looked.example.axes[looked.attention_map.key]))
-    queries = len(looked.example.axes[looked.attention_map.query])
+    count = min(STRONGEST, len(attention.example.axes[attention.attention_map.key]))
+    queries = len(attention.example.axes[attention.attention_map.query])
     if not count or not queries:
         return
-    keys = np.empty((looked.heads + 1, queries, count), np.uint32)
+    keys = np.empty((attention.heads + 1, queries, count), np.uint32)
     weights = np.empty(keys.shape, np.uint8)
-    scale = looked.told["scale"]
+    scale = attention.table["scale"]
     shown = whole = 0.0
-    for place, head in enumerate([*range(looked.heads), MEAN]):
-        matrix = looked.matrix(head)
+    for place, head in enumerate([*range(attention.heads), MEAN]):
+        matrix = attention.matrix(head)
         best = np.argpartition(-matrix, count - 1, axis=1)[:, :count]
         best = np.take_along_axis(best, np.argsort(-np.take_along_axis(matrix, best, 1), axis=1, kind="stable"), 1)
         keys[place], weights[place] = best, quantise(np.take_along_axis(matrix, best, 1), scale)
@@ -206,7 +206,7 @@ def _strongest(looked: Looked) -> Iterator[Wish]:
 
     def put(ref: Ref) -> None:  # keys without their weights, where these did not fit, are of no use
         found["keys" if ref["dtype"] == "u32" else "weights"] = ref
-        looked.told["top"] = found if len(found) == 3 else None
+        attention.table["top"] = found if len(found) == 3 else None
 
     yield Wish("attentions' strongest keys", keys.nbytes, lambda: keys, put)
     yield Wish("attentions' strongest weights", weights.nbytes, lambda: weights, put)
@@ -219,11 +219,11 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
         attentions = {each.name: each for each in example.attentions}
         scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
         found = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
-        told: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
-        run["training"].append(told)
+        table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
+        run["training"].append(table)
         for name, weights in frame.weights.items():
             make = partial(_moment, example, attentions[name], weights, scales[name])
-            yield Wish("matrices of a moment of training", weights.size, make, _within(told["weights"], name))
+            yield Wish("matrices of a moment of training", weights.size, make, _within(table["weights"], name))
 
 
 def _moment(example: Example, attention_map: AttentionMap, weights: Array, scale: float) -> Array:
@@ -241,7 +241,7 @@ def _numbers(example: Example, attention_map: AttentionMap, weights: Array) -> d
 
 
 def _views(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _looked(trace, run):
+    for each in _attentions(trace, run):
         for view, matrix in views(each.example, each.attention_map):
-            table = each.told["views"].setdefault(view.kind, {})
+            table = each.table["views"].setdefault(view.kind, {})
             yield Wish(f"matrices of {view.kind}", view.size, matrix, _within(table, view.head))

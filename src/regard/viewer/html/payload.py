@@ -1,4 +1,4 @@
-"""What a page says: the JSON that viewer/src/payload.ts describes. Matrices are added by `budget.py`, or served as tiles."""
+"""JSON payload of a page, as in viewer/src/payload.ts. Matrices are added by `budget.py`, or served as tiles."""
 
 from collections.abc import Sequence
 from importlib import metadata
@@ -137,27 +137,27 @@ def _attention(example: Example, attention_map: AttentionMap, film: Sequence[Fra
     }
 
 
-def axis(given: Axis, pack: Pack) -> Table:
+def axis(value: Axis, pack: Pack) -> Table:
     """An axis; what each place of it is called the page works out by itself, but for text."""
-    told: Table = {"kind": given.kind, "length": len(given), "labels": None}
-    if isinstance(given, Text):
-        spans = [None if span is None else list(span) for span in given.spans]
-        told |= {"labels": given.labels, "pieces": list(given.pieces), "text": given.text, "spans": spans}
-        return told | {"special": list(given.special), "lang": given.lang}
-    if isinstance(given, Audio):
-        told |= {"seconds_per_step": given.seconds_per_step, "rate": given.rate}
-        told["spectrogram"] = None if given.spectrogram is None else pack.add(_bytes(given.spectrogram))
-        return told | {"sound": None if given.sound is None else pack.add(given.sound.astype(np.float32))}
-    if isinstance(given, Image):
-        pixels = None if given.pixels is None else pack.add(np.asarray(given.pixels, np.uint8))
-        return told | {"grid": list(given.grid), "size": list(given.size), "pixels": pixels, "prefix": list(given.prefix)}
-    if isinstance(given, Series):
-        told |= {"times": np.asarray(given.times, np.float64).tolist(), "names": list(given.names), "split": given.split}
-        return told | {"values": pack.add(given.values.astype(np.float32)), "dates": given.dates}
-    return told
+    table: Table = {"kind": value.kind, "length": len(value), "labels": None}
+    if isinstance(value, Text):
+        spans = [None if span is None else list(span) for span in value.spans]
+        table |= {"labels": value.labels, "pieces": list(value.pieces), "text": value.text, "spans": spans}
+        return table | {"special": list(value.special), "lang": value.lang}
+    if isinstance(value, Audio):
+        table |= {"seconds_per_step": value.seconds_per_step, "rate": value.rate}
+        table["spectrogram"] = None if value.spectrogram is None else pack.add(_bytes(value.spectrogram))
+        return table | {"sound": None if value.sound is None else pack.add(value.sound.astype(np.float32))}
+    if isinstance(value, Image):
+        pixels = None if value.pixels is None else pack.add(np.asarray(value.pixels, np.uint8))
+        return table | {"grid": list(value.grid), "size": list(value.size), "pixels": pixels, "prefix": list(value.prefix)}
+    if isinstance(value, Series):
+        table |= {"times": np.asarray(value.times, np.float64).tolist(), "names": list(value.names), "split": value.split}
+        return table | {"values": pack.add(value.values.astype(np.float32)), "dates": value.dates}
+    return table
 
 
-def graph(given: Graph) -> Table:
+def graph(value: Graph) -> Table:
     """The network's boxes and arrows."""
     nodes = [
         {
@@ -169,23 +169,23 @@ def graph(given: Graph) -> Table:
             "parameters": each.parameters,
             "about": dict(each.about),
         }
-        for each in given.nodes
+        for each in value.nodes
     ]
-    edges = [{"start": each.start, "end": each.end, "shape": list(each.shape), "role": each.role} for each in given.edges]
+    edges = [{"start": each.start, "end": each.end, "shape": list(each.shape), "role": each.role} for each in value.edges]
     return {"nodes": nodes, "edges": edges}
 
 
-def beams(given: Beams, pack: Pack) -> Table:
+def beams(value: Beams, pack: Pack) -> Table:
     """A beam search; scores of rows that are nobody's, which may be infinite, become 0."""
-    nobody = given.parents < 0
+    nobody = value.parents < 0
     return {
-        "parents": given.parents.tolist(),
-        "tokens": [list(row) for row in given.tokens],
-        "scores": np.where(nobody, 0.0, given.scores).tolist(),
-        "ended": given.ended.astype(bool).tolist(),
-        "best": list(given.best),
-        "attention": given.name,
-        "weights": None if given.weights is None else pack.add(given.weights.astype(np.float16)),
+        "parents": value.parents.tolist(),
+        "tokens": [list(row) for row in value.tokens],
+        "scores": np.where(nobody, 0.0, value.scores).tolist(),
+        "ended": value.ended.astype(bool).tolist(),
+        "best": list(value.best),
+        "attention": value.name,
+        "weights": None if value.weights is None else pack.add(value.weights.astype(np.float16)),
     }
 
 

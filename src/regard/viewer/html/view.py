@@ -59,7 +59,7 @@ class View:
             self.server = None
 
     def __repr__(self) -> str:
-        return told(self.traces)
+        return describe_traces(self.traces)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook shows: the page, over a picture for where the page is not let in, and three lines of text."""
@@ -135,7 +135,7 @@ def framed(page: str, picture: bytes | None) -> str:
     return f'<style>{THEMES}</style><div style="position:relative;min-height:{HEIGHT}px">{image}{frame}</div>'
 
 
-def told(traces: Sequence[Trace]) -> str:
+def describe_traces(traces: Sequence[Trace]) -> str:
     """Three lines about each trace."""
     return "\n".join(line for trace in traces for line in lines(trace))
 
@@ -147,7 +147,11 @@ def lines(trace: Trace) -> list[str]:
     if not attentions:
         return [heading, "no attention was recorded", ""]
     attention_map = trace.attention()
-    return [heading, finding(trace.example(), attention_map), f"{attention_map.name}: {source.told(attention_map.source)}"]
+    return [
+        heading,
+        finding(trace.example(), attention_map),
+        f"{attention_map.name}: {source.describe(attention_map.source)}",
+    ]
 
 
 def finding(example: Example, attention_map: AttentionMap) -> str:

@@ -1,4 +1,4 @@
-"""How `generate` of transformers found an answer: what it could choose from at each step, and the tree of its beams."""
+"""Decoding of `generate` of transformers: the alternatives of each step, and the beam search tree."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `generate` of transformers returned: one example for each answer."""
+"""Traces of `generate` of transformers: one example for each answer."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -17,22 +17,22 @@ IGNORED = -100
 
 
 def placed(
-    given: Any, example: tuple[int, int], length: int, tokenizer: Any, lang: str | None, what: str
+    tokens: Any, example: tuple[int, int], length: int, tokenizer: Any, lang: str | None, what: str
 ) -> tuple[Axis, Kept]:
     """The axis of one example, number and of how many, that has `length` places, and which of these are no padding.
 
-    `given` is what the tokenizer returned, token numbers or tokens of one text or a batch, an axis, or None: then places are
-    numbered.
+    `tokens` is what the tokenizer returned, token numbers or tokens of one text or a batch, an axis, or None: then
+    places are numbered.
     """
     everything = list(range(length))
-    if given is None:
+    if tokens is None:
         return Index(length), everything
-    if isinstance(given, AXES):
-        return _fits(given, length, what), everything
+    if isinstance(tokens, AXES):
+        return _fits(tokens, length, what), everything
     mask = None
-    if isinstance(given, Mapping) or hasattr(given, "input_ids"):
-        mask, given = given.get("attention_mask"), given["input_ids"]
-    line = line_of(given, example, what)
+    if isinstance(tokens, Mapping) or hasattr(tokens, "input_ids"):
+        mask, tokens = tokens.get("attention_mask"), tokens["input_ids"]
+    line = line_of(tokens, example, what)
     if line and isinstance(line[0], str):
         return _fits(Text.of(line, lang=lang), length, what), everything
     if len(line) != length:
@@ -55,13 +55,13 @@ def _fits(axis: Axis, length: int, what: str) -> Axis:
     return axis
 
 
-def line_of(given: Any, example: tuple[int, int], what: str) -> list[Any]:
+def line_of(tokens: Any, example: tuple[int, int], what: str) -> list[Any]:
     """The tokens of one example: a batch may be smaller than the answers, several of which then belong to one input."""
     number, count = example
-    rows = given.tolist() if hasattr(given, "tolist") else given
+    rows = tokens.tolist() if hasattr(tokens, "tolist") else tokens
     if not isinstance(rows, Sequence) or isinstance(rows, str) or not len(rows):
         raise TraceError(
-            f"{what}: needs what the tokenizer returned, token numbers, tokens or an axis, got {type(given).__name__}"
+            f"{what}: needs what the tokenizer returned, token numbers, tokens or an axis, got {type(tokens).__name__}"
         )
     if isinstance(rows[0], Sequence) and not isinstance(rows[0], str):
         if count % len(rows):

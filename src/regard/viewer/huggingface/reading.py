@@ -1,4 +1,4 @@
-"""How an output is to be read: what people gave with it."""
+"""Options for reading an output of transformers."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -48,30 +48,30 @@ class Draft:
     axes: dict[str, Axis] = field(default_factory=dict)
     attentions: list[AttentionMap] = field(default_factory=list)
 
-    def single(self, layers: Sequence[Array], tokens: Axis, kept: Kept) -> None:
+    def single(self, layers: Sequence[Array], tokens: Axis, recorded: Kept) -> None:
         """One stack, whose tokens look at one another: causally where none ever looks ahead."""
         self.axes["tokens"] = tokens
-        self._add("attention.{}", layers, ("tokens", "tokens"), (kept, kept))
+        self._add("attention.{}", layers, ("tokens", "tokens"), (recorded, recorded))
 
-    def encoder(self, layers: Sequence[Array] | None, source: Axis, kept: Kept) -> None:
+    def encoder(self, layers: Sequence[Array] | None, source: Axis, recorded: Kept) -> None:
         """The source, and how it looks at itself."""
         self.axes["source"] = source
-        self._add("encoder.{}.self", layers, ("source", "source"), (kept, kept))
+        self._add("encoder.{}.self", layers, ("source", "source"), (recorded, recorded))
 
-    def decoder(self, own: Sequence[Array] | None, target: Axis, written: Axis, kept: Kept) -> None:
+    def decoder(self, own: Sequence[Array] | None, target: Axis, written: Axis, recorded: Kept) -> None:
         """The target, and how it looks at what was written before."""
         self.axes["target"] = target
         if own:
             self.axes["written"] = written
-        self._add("decoder.{}.self", own, ("target", "written"), (kept, kept))
+        self._add("decoder.{}.self", own, ("target", "written"), (recorded, recorded))
 
     def cross(self, layers: Sequence[Array] | None, rows: Kept, columns: Kept) -> None:
         """How the target looks at the source."""
         self._add("decoder.{}.cross", layers, ("target", "source"), (rows, columns))
 
-    def _add(self, name: str, layers: Sequence[Array] | None, ends: tuple[str, str], kept: tuple[Kept, Kept]) -> None:
-        cut = [layer[:, kept[0]][:, :, kept[1]] for layer in layers or ()]
-        queries, keys = (len(places) for places in kept)
+    def _add(self, name: str, layers: Sequence[Array] | None, ends: tuple[str, str], recorded: tuple[Kept, Kept]) -> None:
+        cut = [layer[:, recorded[0]][:, :, recorded[1]] for layer in layers or ()]
+        queries, keys = (len(places) for places in recorded)
         own = ends != ("target", "source")
         ahead = any(np.triu(layer, 1).any() for layer in cut)
         allowed = np.tri(queries, dtype=bool) if own and queries == keys > 1 and not ahead else None

@@ -1,4 +1,4 @@
-"""What must hold of one attention: shapes that fit the axes, and weights that are what they claim to be."""
+"""Validation of one attention: shapes that fit the axes, and weights within their bounds."""
 
 from collections.abc import Mapping
 

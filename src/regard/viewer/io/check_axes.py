@@ -1,4 +1,4 @@
-"""What must hold of an axis by itself: that its parts are as long as it says."""
+"""Validation of an axis: the lengths of its parts."""
 
 from typing import Any
 

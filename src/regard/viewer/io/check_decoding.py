@@ -1,4 +1,4 @@
-"""What must hold of how an answer was found: its steps, and the tree of a beam search."""
+"""Validation of decoding: the steps, and the tree of a beam search."""
 
 import numpy as np
 

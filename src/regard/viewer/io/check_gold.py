@@ -1,4 +1,4 @@
-"""What must hold of links that people made: two axes of the example, and places that these have."""
+"""Validation of gold links: two axes of the example, and indices within them."""
 
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example

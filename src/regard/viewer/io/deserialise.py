@@ -11,7 +11,7 @@ import numpy as np
 from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.quantise import restore
-from regard.viewer.source import EIGHT_BITS, joined
+from regard.viewer.source import EIGHT_BITS, join_codes
 from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Frame, Graph, Links, Node, Trace
 
 MOST_CELLS = 1 << 27
@@ -86,7 +86,7 @@ class Rebuild:
     def _attention_map(self, entry: Mapping[str, Any], axes: Mapping[str, Axis], where: str) -> AttentionMap:
         weights, source = self._weights(entry, where), entry.get("source", "")
         if weights is not None and entry.get("exact") is None:
-            source = joined([EIGHT_BITS, source])
+            source = join_codes([EIGHT_BITS, source])
         measured = {
             name: self._array(array, f"{where}, statistic {name!r}") for name, array in entry.get("statistics", {}).items()
         }

@@ -1,4 +1,4 @@
-"""How well heads agree with links between words that people made."""
+"""Alignment error rate of heads against gold links."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

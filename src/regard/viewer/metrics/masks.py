@@ -1,4 +1,4 @@
-"""What a mask looks like: whether it lets every query see the keys up to its own place, and no other."""
+"""Detection of causal masks."""
 
 import numpy as np
 

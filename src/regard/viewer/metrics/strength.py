@@ -1,4 +1,4 @@
-"""How strong an attention was along time: its curves per head, and the few numbers that say what each head did.
+"""Strength of an attention over time: curves of each head, and summary statistics.
 
 The curves themselves are defined in `curves.py`, and can be taken from here.
 """

@@ -42,7 +42,7 @@ def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None
     if run.beams:
         raise ValueError(
             "several hypotheses of one source were asked for at once, and which row became which only the search knows; "
-            "Trained.trace(texts, beam=4) follows them, or search greedily while recording"
+            "SequencePredictor.trace(texts, beam=4) follows them, or search greedily while recording"
         )
     sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
     batches = set().union(*sizes.values())
@@ -115,7 +115,7 @@ def joined(name: str, calls: Sequence[Call], row: int) -> AttentionMap:
         allowed=None if allowed is None else _needed(allowed[(..., *cut[1:])]),
         rows=rows if chosen else None,
         sums_to_one=all(call.sums_to_one for call in calls),
-        source=source.joined(call.source for call in calls),
+        source=source.join_codes(call.source for call in calls),
         statistics=_statistics(calls, row, keys, queries, kept),
         scores=np.concatenate(scores, axis=1)[cut] if scores and not chosen else None,
         values=None if values is None or heads not in (None, values.shape[1]) else values[row][:, :kept],

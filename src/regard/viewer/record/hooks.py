@@ -22,7 +22,7 @@ from regard.attention.stateful import Stateful
 from regard.attention.statistics import BLOCK, BY_KEY, measure
 from regard.attention.types import Attended, Request
 from regard.kernels import weights as fused_rows
-from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, joined
+from regard.viewer.source import FUSED, INSTEAD, ITSELF, MEASURED, REFERENCE, ROWS, code, join_codes
 
 STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform")
 
@@ -129,7 +129,7 @@ class Listening:
     @property
     def source(self) -> str:
         """How the weights came about, in codes; an attention that asked no kernel has a way of its own."""
-        return joined(self.sources) or ITSELF
+        return join_codes(self.sources) or ITSELF
 
 
 @torch.no_grad()

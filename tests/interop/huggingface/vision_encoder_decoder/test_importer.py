@@ -12,7 +12,7 @@ from regard.data.image.writing import png
 from regard.data.special_tokens import BOS
 from regard.errors import RefusedError
 from regard.interop.huggingface.importer import files
-from regard.interop.output import put
+from regard.interop.output import write_directory
 
 from ..tiny import END, PAD, VOCABULARY, saved
 from .tiny import KINDS, scenes, seen, taught, tiny
@@ -20,7 +20,7 @@ from .tiny import KINDS, scenes, seen, taught, tiny
 
 def taken(model, folder):
     """A model's folder as a run, opened."""
-    put(folder / "run", files(saved(model, folder / "theirs")))
+    write_directory(folder / "run", files(saved(model, folder / "theirs")))
     return regard.load(folder / "run", "cpu")
 
 
@@ -82,7 +82,7 @@ def test_greedy_and_beam_search_write_what_generate_writes(kind, tmp_path):
     for beam in (1, 4):
         options = {"do_sample": False, "early_stopping": False, "suppress_tokens": [PAD], "max_new_tokens": 12}
         theirs = model.generate(seen(pictures), num_beams=beam, **options)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(list(map(str, paths)), beam=beam)]
+        ours = [answer.text for answer in trained.predict(list(map(str, paths)), beam=beam)]
         ended = [(mine, row[: row.index(END)]) for mine, row in zip(ours, theirs, strict=True) if END in row]
         assert len(ended) >= 50
         assert [mine for mine, _ in ended] == [" ".join(map(str, row)) for _, row in ended]
@@ -95,14 +95,14 @@ def test_pictures_of_any_size_are_read_by_its_processor_and_answered_by_its_sear
     said = {"size": 12, "image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4], "resample": 2}
     (folder / "preprocessor_config.json").write_text(json.dumps(said))
     (folder / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": 7}))
-    put(tmp_path / "run", files(folder, first="9"))
+    write_directory(tmp_path / "run", files(folder, first="9"))
     trained = regard.load(tmp_path / "run", "cpu")
     assert (trained.config.search.beam, trained.config.search.max_length, trained.name) == (3, 6, "caption")
     assert_close(trained.model.mean.flatten(), torch.tensor([0.4, 0.5, 0.6]))
     assert_close(trained.model.deviation.flatten(), torch.tensor([0.2, 0.3, 0.4]))
     path = tmp_path / "wide.png"
     path.write_bytes(png(scenes(1, 30)[0, :, :20]))
-    [[answer]] = trained.predict([str(path)], align=True)
+    [answer] = trained.predict([str(path)], align=True)
     assert answer.text.split()[0] == "9"
     assert answer.weights.shape == (len(answer.target), 1 + 9)
     assert answer.source[:2] == ["whole", "1,1"]

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import torch
 
+from regard.attention.kinds import is_builtin
 from regard.attention.multihead import MultiHead
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
@@ -77,6 +78,8 @@ def build_memory_projection(decoder: Any) -> "MemoryProjection | None":
     if steps(decoder) is not None:
         return None
     crosses = [layer.cross for layer in decoder.layers]
-    if not all(isinstance(cross, MultiHead) and isinstance(cross.score, Dot | ScaledDot) for cross in crosses):
+    if not all(isinstance(cross, MultiHead) and is_builtin(cross) for cross in crosses):
+        return None
+    if not all(type(cross.score) in (Dot, ScaledDot) for cross in crosses):
         return None
     return MemoryProjection(decoder) if len({(cross.key_heads, cross.head) for cross in crosses}) == 1 else None

@@ -46,6 +46,8 @@ def covers(decoder: Any) -> str | None:
             return f"needs a source read by heads of scaled_dot, got {type(cross).__name__} of {cross.score}"
         if cross.key_heads != cross.heads or cross.how != "concat":
             return "needs as many heads of keys as of queries over the source, joined by concat"
+        if not isinstance(cross.output, nn.Linear):
+            return "needs heads that are projected to the output"
         if type(layer.around_self.norm) is not nn.LayerNorm or layer.self.query.bias is None:
             return "needs layer norms, and matrices with biases"
     return None

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from regard.attention.kinds import is_builtin
 from regard.attention.local import Windows
 from regard.attention.module import Attention
 from regard.attention.multihead import MultiHead
@@ -30,6 +31,8 @@ SCORES = (Dot, ScaledDot, Bilinear, Additive)
 
 def covers(attention: Attention) -> str | None:
     """Reason why `Look` cannot replace this attention, or None."""
+    if not is_builtin(attention):
+        return f"covers no component of a user, such as {type(attention).__name__}"
     if type(attention).forward not in (Attention.forward, Windows.forward) or getattr(attention, "centre", None) is not None:
         return f"reads no mechanism of its own way, such as {type(attention).__name__}"
     if type(attention.score) not in SCORES or is_positional(attention.score) or adds_to_context(attention.score):

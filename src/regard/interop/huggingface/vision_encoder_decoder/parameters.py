@@ -1,4 +1,4 @@
-"""Pieces: which parameters of ours each of theirs holds, and how it lies there."""
+"""Parameter mapping between transformers and our names, with transposition."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -8,40 +8,40 @@ from torch import Tensor
 
 
 class Piece(NamedTuple):
-    """A tensor of theirs, and those of ours that it holds one after the other."""
+    """A tensor of transformers, and our tensors that are concatenated in it."""
 
     theirs: str
     shape: tuple[int, ...]
-    """Of theirs."""
+    """Shape in transformers."""
     ours: tuple[str, ...]
-    turned: bool = False
-    """Whether its rows are our columns, as in GPT-2."""
+    transposed: bool = False
+    """True for a transposed matrix, as in GPT-2."""
 
 
-def taken(pieces: Iterable[Piece], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Ours from theirs."""
-    found: dict[str, Tensor] = {}
+def convert_to_ours(pieces: Iterable[Piece], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert their tensors to ours."""
+    converted: dict[str, Tensor] = {}
     for piece in pieces:
         value = theirs[piece.theirs]
-        parts = (value.mT if piece.turned else value).chunk(len(piece.ours))
-        found |= dict(zip(piece.ours, parts, strict=True))
-    return found
+        parts = (value.mT if piece.transposed else value).chunk(len(piece.ours))
+        converted |= dict(zip(piece.ours, parts, strict=True))
+    return converted
 
 
-def given(pieces: Iterable[Piece], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Theirs from ours."""
-    found: dict[str, Tensor] = {}
+def convert_to_theirs(pieces: Iterable[Piece], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert our tensors to theirs."""
+    converted: dict[str, Tensor] = {}
     for piece in pieces:
         value = torch.cat([ours[name] for name in piece.ours])
-        found[piece.theirs] = value.mT if piece.turned else value
-    return found
+        converted[piece.theirs] = value.mT if piece.transposed else value
+    return converted
 
 
-def linear(theirs: str, ours: str | tuple[str, ...], before: int, after: int, turned: bool = False) -> Iterator[Piece]:
+def linear(theirs: str, ours: str | tuple[str, ...], before: int, after: int, transposed: bool = False) -> Iterator[Piece]:
     """The matrix and the bias of a projection, or of several that lie side by side; `after` is the width of all."""
     names = (ours,) if isinstance(ours, str) else ours
-    shape = (before, after) if turned else (after, before)
-    yield Piece(f"{theirs}.weight", shape, tuple(f"{name}.weight" for name in names), turned)
+    shape = (before, after) if transposed else (after, before)
+    yield Piece(f"{theirs}.weight", shape, tuple(f"{name}.weight" for name in names), transposed)
     yield Piece(f"{theirs}.bias", (after,), tuple(f"{name}.bias" for name in names))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import RefusedError
-from regard.interop.huggingface.settings import ACTIVATIONS, IGNORED, SIZES, USED, opened, said, table_of
+from regard.interop.huggingface.settings import ACTIVATIONS, IGNORED, SIZES, USED, check_generation, opened, table_of
 from regard.interop.huggingface.vision_encoder_decoder import gpt2, processor, trocr, vit
 from regard.interop.huggingface.vision_encoder_decoder.processor import Standard
 
@@ -121,24 +121,24 @@ def read(folder: Path) -> PictureSettings:
     where = folder / "config.json"
     halves = {name: _half(where, whole, name) for name in ("encoder", "decoder")}
     known = EVERY | {"encoder", "decoder"}
-    _strange(where, whole, known)
+    _check_fields(where, whole, known)
     encoder, decoder = halves["encoder"], halves["decoder"]
-    _strange(where, encoder, EVERY | SEEN, "encoder.")
-    _strange(where, decoder, EVERY | DECODERS[decoder["model_type"]].FIELDS | {"activation_function"}, "decoder.")
-    told = table_of(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
+    _check_fields(where, encoder, EVERY | SEEN, "encoder.")
+    _check_fields(where, decoder, EVERY | DECODERS[decoder["model_type"]].FIELDS | {"activation_function"}, "decoder.")
+    generation = table_of(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
     table = {
         name: each
-        for source in (decoder, whole, told)
+        for source in (decoder, whole, generation)
         for name, each in source.items()
         if each is not None and name in SEARCH
     }
     table.setdefault("decoder_start_token_id", table.get("bos_token_id"))
     table.setdefault("pad_token_id", table.get("eos_token_id"))
-    found = PictureSettings(encoder, decoder, table, Standard((), ()))
-    _sizes(found, where)
-    _same(found, where)
-    said(found, folder)
-    return PictureSettings(encoder, decoder, table, processor.read(folder, found.box, found.channels))
+    settings = PictureSettings(encoder, decoder, table, Standard((), ()))
+    _check_sizes(settings, where)
+    _check_architecture(settings, where)
+    check_generation(settings, folder)
+    return PictureSettings(encoder, decoder, table, processor.read(folder, settings.box, settings.channels))
 
 
 def _half(where: Path, whole: dict[str, Any], name: str) -> dict[str, Any]:
@@ -151,70 +151,70 @@ def _half(where: Path, whole: dict[str, Any], name: str) -> dict[str, Any]:
     return usual | {field: value for field, value in half.items() if value is not None}
 
 
-def _strange(where: Path, table: dict[str, Any], known: Collection[str], prefix: str = "") -> None:
-    if strange := sorted(name for name in table if name not in known):
+def _check_fields(where: Path, table: dict[str, Any], known: Collection[str], prefix: str = "") -> None:
+    if unknown := sorted(name for name in table if name not in known):
         raise RefusedError(
-            f"{where} has a field {prefix + strange[0]!r} that such a model is not known to have: it could change what the "
+            f"{where} has a field {prefix + unknown[0]!r} that such a model is not known to have: it could change what the "
             "model computes, so it is not guessed at"
         )
 
 
-def _sizes(found: PictureSettings, where: Path) -> None:
+def _check_sizes(settings: PictureSettings, where: Path) -> None:
     """Refuse sizes that are none, before anything is allocated."""
-    most, words = 131_072, found.kind.WORDS
-    optional = {words["feedforward"]} if found.kind is gpt2 else set()
+    most, words = 131_072, settings.kind.WORDS
+    optional = {words["feedforward"]} if settings.kind is gpt2 else set()
     encoder = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "num_channels")
     named = [("encoder", name) for name in encoder]
     named += [("decoder", name) for name in (*words.values(), "cross_attention_hidden_size")]
     for half, name in named:
-        value = getattr(found, half).get(name)
+        value = getattr(settings, half).get(name)
         if value is None and (name in optional or name == "cross_attention_hidden_size"):
             continue
         if not _count(value, most):
             raise RefusedError(f"{where} needs {half}.{name} from 1 to {most}, got {value!r}")
-    if not _count(found.decoder.get("vocab_size"), SIZES["vocab_size"]):
-        raise RefusedError(f"{where} needs decoder.vocab_size from 1 up, got {found.decoder.get('vocab_size')!r}")
+    if not _count(settings.decoder.get("vocab_size"), SIZES["vocab_size"]):
+        raise RefusedError(f"{where} needs decoder.vocab_size from 1 up, got {settings.decoder.get('vocab_size')!r}")
     for name in IDS:
-        value = found.table.get(name)
-        if type(value) is not int or not 0 <= value < found.vocab_size:
-            raise RefusedError(f"{where} needs {name} from 0 to {found.vocab_size - 1}, got {value!r}")
+        value = settings.table.get(name)
+        if type(value) is not int or not 0 <= value < settings.vocab_size:
+            raise RefusedError(f"{where} needs {name} from 0 to {settings.vocab_size - 1}, got {value!r}")
     for name in ("image_size", "patch_size"):
-        value = found.encoder.get(name)
+        value = settings.encoder.get(name)
         sides = value if isinstance(value, list) and len(value) == 2 else [value]
         if not all(_count(each, 16_384) for each in sides):
             raise RefusedError(f"{where} needs encoder.{name} to be a side or two from 1 to 16384, got {value!r}")
-    epsilon = found.encoder["layer_norm_eps"]
+    epsilon = settings.encoder["layer_norm_eps"]
     if not isinstance(epsilon, float) or not 0 < epsilon < 1:
         raise RefusedError(f"{where} needs encoder.layer_norm_eps above 0 and below 1, got {epsilon!r}")
 
 
-def _same(found: PictureSettings, where: Path) -> None:
+def _check_architecture(settings: PictureSettings, where: Path) -> None:
     """Refuse what our architecture has no place for."""
-    heads = ((found.size, found.heads), (found.encoder["hidden_size"], found.encoder["num_attention_heads"]))
+    heads = ((settings.size, settings.heads), (settings.encoder["hidden_size"], settings.encoder["num_attention_heads"]))
     for size, several in heads:
         if size % several:
             raise RefusedError(f"{where} needs heads that divide the size of their half, got {several} and {size}")
     for half, name in (("encoder", "hidden_act"), ("decoder", "activation_function")):
-        if (bent := getattr(found, half)[name]) not in ACTIVATIONS:
+        if (bent := getattr(settings, half)[name]) not in ACTIVATIONS:
             raise RefusedError(f"{where} has {half}.{name}={bent!r}, and there are {', '.join(ACTIVATIONS)}")
-    high, wide = _pair(found.encoder["patch_size"])
-    if high != wide or any(side % high for side in found.box):
-        raise RefusedError(f"{where} needs square patches that fill a picture of {found.box}, got {high} x {wide} pixels")
-    needed = {"encoder": {"qkv_bias": True}, "decoder": found.kind.NEEDED | {"add_cross_attention": True}}
+    high, wide = _pair(settings.encoder["patch_size"])
+    if high != wide or any(side % high for side in settings.box):
+        raise RefusedError(f"{where} needs square patches that fill a picture of {settings.box}, got {high} x {wide} pixels")
+    needed = {"encoder": {"qkv_bias": True}, "decoder": settings.kind.NEEDED | {"add_cross_attention": True}}
     for half, values in needed.items():
         for name, value in values.items():
-            given = getattr(found, half).get(name, value)
+            given = getattr(settings, half).get(name, value)
             if given != value:
                 raise RefusedError(f"{where} has {half}.{name}={given!r}, and models with {value!r} alone can be taken")
-        if getattr(found, half).get("pruned_heads"):
+        if getattr(settings, half).get("pruned_heads"):
             raise RefusedError(f"{where} has {half}.pruned_heads, and layers with all heads alone can be taken")
-    if found.channels not in (1, 3):
-        raise RefusedError(f"{where} has pictures of {found.channels} channels, and there are 1, grey, and 3, in colour")
-    if (across := found.decoder.get("cross_attention_hidden_size")) and (
-        across != found.encoder["hidden_size"] or (found.kind is gpt2 and across != found.size)
+    if settings.channels not in (1, 3):
+        raise RefusedError(f"{where} has pictures of {settings.channels} channels, and there are 1, grey, and 3, in colour")
+    if (across := settings.decoder.get("cross_attention_hidden_size")) and (
+        across != settings.encoder["hidden_size"] or (settings.kind is gpt2 and across != settings.size)
     ):
         raise RefusedError(f"{where} has decoder.cross_attention_hidden_size={across}, which does not fit its halves")
-    if found.kind is trocr and not trocr.learned(found) and found.decoder_start_token_id == found.pad_token_id:
+    if settings.kind is trocr and not trocr.learned(settings) and settings.decoder_start_token_id == settings.pad_token_id:
         raise RefusedError(f"{where} begins answers with the padding, to which a TrOCR with sinusoids gives no position")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from regard.interop.huggingface import sinusoids
-from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, linear, norm, taken
+from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, convert_to_ours, linear, norm
 
 if TYPE_CHECKING:
     from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
@@ -25,52 +25,52 @@ FIELDS |= {"scale_embedding", "attention_dropout", "activation_dropout", "decode
 HEADS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 
 
-def unused(told: "PictureSettings") -> list[str]:
-    """What some files hold beside the parameters."""
+def unused(settings: "PictureSettings") -> list[str]:
+    """Names in some files beside the parameters."""
     return [f"{ROOT}.embed_positions._float_tensor", f"{ROOT}.version"]
 
 
-def pieces(told: "PictureSettings") -> Iterator[Piece]:
+def pieces(settings: "PictureSettings") -> Iterator[Piece]:
     """Every parameter but embeddings, positions and the output."""
-    for number in range(told.layers):
-        yield from _layer(told, f"{ROOT}.layers.{number}", f"decoder.{number}")
-    if told.decoder.get("layernorm_embedding", True):
-        yield from norm(f"{ROOT}.layernorm_embedding", "decoder.embedding.norm", told.size)
+    for number in range(settings.layers):
+        yield from _layer(settings, f"{ROOT}.layers.{number}", f"decoder.{number}")
+    if settings.decoder.get("layernorm_embedding", True):
+        yield from norm(f"{ROOT}.layernorm_embedding", "decoder.embedding.norm", settings.size)
 
 
-def _layer(told: "PictureSettings", theirs: str, ours: str) -> Iterator[Piece]:
-    size = told.size
-    for look, name, source in (("self", "self_attn", size), ("cross", "encoder_attn", told.map)):
+def _layer(settings: "PictureSettings", theirs: str, ours: str) -> Iterator[Piece]:
+    size = settings.size
+    for attention, name, source in (("self", "self_attn", size), ("cross", "encoder_attn", settings.map)):
         for part, short in HEADS.items():
             before = source if part in ("key", "value") else size
-            yield from linear(f"{theirs}.{name}.{short}", f"{ours}.{look}.{part}", before, size)
-        yield from norm(f"{theirs}.{name}_layer_norm", f"{ours}.around_{look}.norm", size)
-    yield from linear(f"{theirs}.fc1", f"{ours}.feedforward.0", size, told.feedforward)
-    yield from linear(f"{theirs}.fc2", f"{ours}.feedforward.2", told.feedforward, size)
+            yield from linear(f"{theirs}.{name}.{short}", f"{ours}.{attention}.{part}", before, size)
+        yield from norm(f"{theirs}.{name}_layer_norm", f"{ours}.around_{attention}.norm", size)
+    yield from linear(f"{theirs}.fc1", f"{ours}.feedforward.0", size, settings.feedforward)
+    yield from linear(f"{theirs}.fc2", f"{ours}.feedforward.2", settings.feedforward, size)
     yield from norm(f"{theirs}.final_layer_norm", f"{ours}.around_feedforward.norm", size)
 
 
-def learned(told: "PictureSettings") -> bool:
-    """Whether positions are a table that is stored."""
-    return bool(told.decoder.get("use_learned_position_embeddings", True))
+def learned(settings: "PictureSettings") -> bool:
+    """True for learned positions."""
+    return bool(settings.decoder.get("use_learned_position_embeddings", True))
 
 
-def shapes(told: "PictureSettings") -> dict[str, tuple[int, ...]]:
-    """What the file of a model has to hold of it."""
-    found = {TABLE: (told.vocab_size, told.size)}
-    if learned(told):
-        found[POSITIONS] = (told.positions + FIRST, told.size)
-    return found | {piece.theirs: piece.shape for piece in pieces(told)}
+def shapes(settings: "PictureSettings") -> dict[str, tuple[int, ...]]:
+    """Shapes of its parameters in a file."""
+    table = {TABLE: (settings.vocab_size, settings.size)}
+    if learned(settings):
+        table[POSITIONS] = (settings.positions + FIRST, settings.size)
+    return table | {piece.theirs: piece.shape for piece in pieces(settings)}
 
 
-def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def weights(settings: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Its parameters by our names, but for embeddings and the output."""
-    waved = sinusoids.spaced(told.positions, told.size, told.pad_token_id + 1)
-    places = theirs[POSITIONS][FIRST:] if learned(told) else waved
-    return {"decoder.embedding.positions.table.weight": places} | taken(pieces(told), theirs)
+    waved = sinusoids.spaced(settings.positions, settings.size, settings.pad_token_id + 1)
+    places = theirs[POSITIONS][FIRST:] if learned(settings) else waved
+    return {"decoder.embedding.positions.table.weight": places} | convert_to_ours(pieces(settings), theirs)
 
 
-def described(told: "PictureSettings") -> dict[str, Any]:
-    """What sets its network apart, in the words of our config."""
-    normed, scaled = told.decoder.get("layernorm_embedding", True), told.decoder.get("scale_embedding", False)
+def describe_config(settings: "PictureSettings") -> dict[str, Any]:
+    """Settings of its architecture in our config."""
+    normed, scaled = settings.decoder.get("layernorm_embedding", True), settings.decoder.get("scale_embedding", False)
     return {"norm": "post", "embedding_norm": bool(normed), "scale_embedding": bool(scaled)}

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.config import VitPart
 from regard.interop.huggingface.settings import ACTIVATIONS
-from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, linear, norm, taken
+from regard.interop.huggingface.vision_encoder_decoder.parameters import Piece, convert_to_ours, linear, norm
 
 if TYPE_CHECKING:
     from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
@@ -19,17 +19,17 @@ POSITIONS = "encoder.embeddings.position_embeddings"
 UNUSED = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias", "encoder.embeddings.mask_token")
 
 
-def pieces(told: "PictureSettings") -> Iterator[Piece]:
+def pieces(settings: "PictureSettings") -> Iterator[Piece]:
     """Every parameter but the vectors for the whole picture and the positions."""
-    size, inner = told.encoder["hidden_size"], told.encoder["intermediate_size"]
+    size, inner = settings.encoder["hidden_size"], settings.encoder["intermediate_size"]
     cut, ours = "encoder.embeddings.patch_embeddings.projection", "encoder.cut.convolution"
-    yield Piece(f"{cut}.weight", (size, told.channels, told.patch, told.patch), (f"{ours}.weight",))
+    yield Piece(f"{cut}.weight", (size, settings.channels, settings.patch, settings.patch), (f"{ours}.weight",))
     yield Piece(f"{cut}.bias", (size,), (f"{ours}.bias",))
-    for number in range(told.encoder["num_hidden_layers"]):
+    for number in range(settings.encoder["num_hidden_layers"]):
         yield from _layer(f"encoder.encoder.layer.{number}", f"encoder.{number}", size, inner)
     yield from norm("encoder.layernorm", "encoder.norm", size)
-    if told.fits:
-        yield from linear("enc_to_dec_proj", "encoder.fit", size, told.size)
+    if settings.fits:
+        yield from linear("enc_to_dec_proj", "encoder.fit", size, settings.size)
 
 
 def _layer(theirs: str, ours: str, size: int, inner: int) -> Iterator[Piece]:
@@ -42,26 +42,26 @@ def _layer(theirs: str, ours: str, size: int, inner: int) -> Iterator[Piece]:
     yield from norm(f"{theirs}.layernorm_after", f"{ours}.around_feedforward.norm", size)
 
 
-def shapes(told: "PictureSettings") -> dict[str, tuple[int, ...]]:
+def shapes(settings: "PictureSettings") -> dict[str, tuple[int, ...]]:
     """What the file of a model has to hold of it."""
-    size, tokens, (rows, columns) = told.encoder["hidden_size"], TOKENS[told.encoder["model_type"]], told.places
-    found: dict[str, tuple[int, ...]] = {f"encoder.embeddings.{name}": (1, 1, size) for name in tokens}
-    found[POSITIONS] = (1, len(tokens) + rows * columns, size)
-    return found | {piece.theirs: piece.shape for piece in pieces(told)}
+    size, tokens, (rows, columns) = settings.encoder["hidden_size"], TOKENS[settings.encoder["model_type"]], settings.places
+    table: dict[str, tuple[int, ...]] = {f"encoder.embeddings.{name}": (1, 1, size) for name in tokens}
+    table[POSITIONS] = (1, len(tokens) + rows * columns, size)
+    return table | {piece.theirs: piece.shape for piece in pieces(settings)}
 
 
-def weights(told: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def weights(settings: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Its parameters by our names. What stands for the whole has its position in it."""
-    tokens, positions = TOKENS[told.encoder["model_type"]], theirs[POSITIONS][0]
+    tokens, positions = TOKENS[settings.encoder["model_type"]], theirs[POSITIONS][0]
     first = torch.cat([theirs[f"encoder.embeddings.{name}"][0] for name in tokens])
-    found = {"encoder.query": first + positions[: len(tokens)]}
-    found["encoder.positions.table"] = torch.unflatten(positions[len(tokens) :], 0, told.places)
-    return found | taken(pieces(told), theirs)
+    ours = {"encoder.query": first + positions[: len(tokens)]}
+    ours["encoder.positions.table"] = torch.unflatten(positions[len(tokens) :], 0, settings.places)
+    return ours | convert_to_ours(pieces(settings), theirs)
 
 
-def described(told: "PictureSettings") -> dict[str, Any]:
+def describe_config(settings: "PictureSettings") -> dict[str, Any]:
     """What sets its network apart, in the words of our config."""
-    table = told.encoder
+    table = settings.encoder
     patches = VitPart(
         hidden_size=table["hidden_size"],
         heads=table["num_attention_heads"],
@@ -72,4 +72,4 @@ def described(told: "PictureSettings") -> dict[str, Any]:
         learned_positions=True,
         cls_tokens=len(TOKENS[table["model_type"]]),
     )
-    return {"encoder": "vit", "stride": told.patch, "depth": table["num_hidden_layers"], "vit": patches}
+    return {"encoder": "vit", "stride": settings.patch, "depth": table["num_hidden_layers"], "vit": patches}
