@@ -28,7 +28,7 @@ class Model:
 
     is_known = fits
 
-    def outcomes(self, texts, *, include, done, **options):
+    def outcomes(self, texts, *, done, include=(), **options):
         self.asked.append(list(texts))
         self.done.append(done)
         if any(include):
