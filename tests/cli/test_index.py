@@ -139,7 +139,7 @@ def test_an_index_is_for_models_that_retrieve(tmp_path):
     made = ("index", tmp_path / "r", "--file", tmp_path / "list.txt", "--out", tmp_path / "i.safetensors")
     assert "an index is for models of retrieve, and " in refused(*made)
     searched = ("predict", tmp_path / "r", "a b", "--index", tmp_path / "i.safetensors")
-    assert "--index is for models of retrieve, and this one is of reverse; leave it out" in refused(*searched)
+    assert "--index is for models of retrieve, and this one (reverse) takes none; leave it out" in refused(*searched)
 
 
 def test_a_text_that_is_too_long_for_a_name_is_no_picture():

@@ -25,7 +25,7 @@ class Model:
     def fits(self, text):
         return "?" not in text
 
-    def outcomes(self, texts, *, include, done, **options):
+    def outcomes(self, texts, *, done, include=(), **options):
         self.asked.append(list(texts))
         self.done.append(done)
         if any(include):

@@ -29,9 +29,7 @@ class EngineReport(logging.Handler):
 
 def report_engines(context: typer.Context, model: "Predictor", engine: str = "native") -> None:
     """Report the engines that run until the end of a command."""
-    from regard.inference.forward_predictor import ForwardPredictor
-
-    if isinstance(model, ForwardPredictor) or engine != "native":
+    if not model.searches or engine != "native":
         reason = f"--engine {engine}" if engine != "native" else f"{model.name} does not search"
         device = next(model.model.parameters()).device if engine == "native" else "cpu"
         typer.echo(f"engine: {'eager' if engine == 'native' else engine} on {device}; {reason}", err=True)

@@ -117,24 +117,13 @@ class AnswerWriter:
         self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """Answers to inputs; raises ConstraintError where constraints cannot be satisfied."""
-        from regard.inference.forward_predictor import ForwardPredictor
-
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
-        if isinstance(self.model, ForwardPredictor):
-            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
-            return
+        search = {"beam": self.beam, "unknown": self.unknown}
+        options: dict[str, Any] = {name: value for name, value in search.items() if value is not None}
+        if any(map(any, specs)):
+            options |= {name: [getattr(spec, name) for spec in specs] for name in ("prefix", "include", "exclude")}
         try:
-            yield from self.model.outcomes(
-                texts,
-                beam=self.beam,
-                best=self.best,
-                align=self.align,
-                unknown=self.unknown,
-                prefix=[spec.prefix for spec in specs],
-                include=[spec.include for spec in specs],
-                exclude=[spec.exclude for spec in specs],
-                done=done,
-            )
+            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done, **options)
         except ValueError as error:
             if isinstance(error, DataError) or not any(map(any, specs)):
                 raise

@@ -10,7 +10,6 @@ import typer
 from regard.cli import Command, app
 from regard.cli._bad_inputs import LISTED
 from regard.cli._engine_report import report_engines
-from regard.cli._image_options import check_text_options
 from regard.cli._search_options import PART, override_search
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError, DataError
@@ -54,7 +53,7 @@ def evaluate(
     if unknown := columns_given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
     search = [each for each in options if each.startswith(PART)]
-    check_text_options(model, {"beam": beam}, search)
+    model.check_search_options({"beam": beam}, search)
     override_search(model, search, beam)
     if verbose:
         report_engines(context, model)

@@ -13,7 +13,6 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.inference.predictor import Predictor
     from regard.tasks.retrieve.index import Kind
 
 ENDING = ".safetensors"
@@ -56,17 +55,6 @@ def index(
     built.save(out)
     again = f", {twice:,} more were there already" * (twice > 0)
     typer.echo(f"{out}: {len(built):,} {kind}{again} ({out.stat().st_size:,} bytes)")
-
-
-def use_index(model: "Predictor", index: Path | None) -> None:
-    """Set the index that a model of `retrieve` searches; raises for other models."""
-    if index is None:
-        return
-    from regard.tasks.retrieve.predictor import Retriever
-
-    if not isinstance(model, Retriever):
-        raise ConfigError(f"--index is for models of retrieve, and this one is of {model.name}; leave it out")
-    model.among(index)
 
 
 def _check_path(path: Path) -> None:

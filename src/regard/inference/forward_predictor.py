@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.data.modality import AnyBatch, OrderedBatches
 from regard.decoding.logprobs import UndistributedError
+from regard.errors import ConfigError
 from regard.inference.prediction import Prediction
 from regard.inference.predictor import Input, Predictor, split_inputs
 from regard.metrics.text import Metrics
@@ -48,6 +49,10 @@ class ForwardTrace(NamedTuple):
     axes: "Mapping[str, Axis]"
     attentions: Mapping[str, AxisWeights]
     choices: "tuple[Choice, ...]" = ()
+
+
+WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
+"""Options of predict for text generation."""
 
 
 class ForwardPredictor(Predictor):
@@ -128,6 +133,15 @@ class ForwardPredictor(Predictor):
         """Batches of examples, whose pictures are decoded once."""
         loader: OrderedBatches = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size))
         return loader
+
+    def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:
+        """Raise for options and settings of text generation; of the search, only search.batch_size has an effect."""
+        used = [f"--{name}" for name in WRITING if options.get(name)]
+        used += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
+        if used:
+            raise ConfigError(
+                f"{used[0]} is for models that write text, and this one ({self.name}) writes none; leave it out"
+            )
 
     def evaluate_records(self, prepared: Sequence[Any], *, beam: int | None = None) -> Metrics:
         """Metrics on records that the task has prepared already; `beam` has no effect."""

@@ -33,7 +33,9 @@ def trace(predictor: "ForwardPredictor", inputs: Sequence[Input]) -> Trace:
             with recorder:
                 output = predictor.infer(batch, weights=True)
             graph = graph if examples else recorder.graph()
-            inner = recorder if batch.frames is None else None  # frames of a clip are read as so many pictures
+            inner = (
+                recorder if getattr(batch, "frames", None) is None else None
+            )  # frames of a clip are read as so many pictures
             examples.append(build_example(inner, predictor.trace_parts(encoded, output), str(encoded.record.source)))
     missing = not any(example.attentions for example in examples)
     notes = ["This model has no attention, so there is only its network."] * missing

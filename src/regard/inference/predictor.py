@@ -2,13 +2,14 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 from torch import nn
 
+from regard import registry
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import ConfigError
@@ -60,6 +61,9 @@ class Predictor(ABC):
     predictor.trace("Tom chases Jerry")                    attention weights, for regard.view
     predictor.evaluate("test.tsv")                         metrics on a table
     """
+
+    searches: ClassVar[bool] = False
+    """True if answers are decoded by a search."""
 
     def __init__(self, task: PredictorTask, config: Any, codec: Any, model: nn.Module):
         self.task: Any = task
@@ -191,6 +195,25 @@ class Predictor(ABC):
     def parse(self, text: str, number: int) -> Any:
         """Prepared record of an input as it is typed."""
         return self.task.prepare(Record(text, None, f"input:{number}"))
+
+    def complete(self, text: str, number: int = 1) -> str:
+        """Input with what an option of the task adds to it, such as the question about every picture."""
+        return text
+
+    def set_options(self, options: Mapping[str, str]) -> None:
+        """Set options that the task declares for commands, by name; raises for those of other tasks."""
+        for name, value in options.items():
+            setter = getattr(self, f"set_{name}", None)
+            if setter is None:
+                models = next(option.models for option in registry.task_options() if option.name == name)
+                raise ConfigError(f"--{name} is for {models}, and this one ({self.name}) takes none; leave it out")
+            setter(value)
+
+    def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:
+        """Raise for options and settings of text generation where the model writes no text."""
+
+    def check_traceable(self) -> None:
+        """Raise where a trace cannot show the precision of the search."""
 
     def strip_target(self, record: Any) -> Any:
         """Record without its target, which its prediction must not read."""

@@ -66,6 +66,7 @@ class SequencePredictor(Predictor):
     """Trained model that decodes a sequence step by step: translations, captions, inflections."""
 
     task: SequenceTask
+    searches = True
 
     def __init__(
         self,
@@ -219,6 +220,12 @@ class SequencePredictor(Predictor):
             middle = len(places) // 2
             return self._unrated(examples, places[:middle]) | self._unrated(examples, places[middle:])
         return {}
+
+    def check_traceable(self) -> None:
+        """Raise where a trace cannot show the precision of the search."""
+        from regard.inference.sequence_trace import check_traceable
+
+        check_traceable(self.config.search)
 
     def read_pair(self, source: Input, target: str | None, number: int) -> Any:
         """Prepared record of an input and of a target for it, unless that is None."""

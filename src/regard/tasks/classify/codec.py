@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -18,6 +18,7 @@ from regard.data.image.clips import Folder
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.tasks.classify.config import ClassifyData
@@ -105,7 +106,7 @@ class LabelCodec(ImageCodec):
         """Labels of their numbers."""
         return [self.labels[number] for number in output]
 
-    def write(self, prediction: Sequence[str], file: IO[str]) -> None:
+    def write(self, prediction: Sequence[str], file: WritableFile) -> None:
         """Write labels as one line."""
         file.write(f"{', '.join(prediction)}\n")
 

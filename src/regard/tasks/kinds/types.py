@@ -121,7 +121,7 @@ class BoundTask:
         finished: str = self.module.finish(text)
         return finished
 
-    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics:
+    def measure(self, outputs: Sequence[Any], references: Sequence[Any], sources: Sequence[str], config: Any) -> Metrics:
         """Metrics of finished answers."""
         metrics: Metrics = self.module.measure(outputs, references, sources, config)
         return metrics

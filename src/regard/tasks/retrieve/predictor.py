@@ -64,6 +64,10 @@ class Retriever(ForwardPredictor):
         self.index = found
         return self
 
+    def set_index(self, path: str) -> None:
+        """Search the index of a file from now on."""
+        self.among(path)
+
     def indexed(self, records: Sequence[Record], of: Kind) -> Index:
         """An index of pictures, whose paths are the records' sources, or of texts, which are."""
         names = [record.source if of == "texts" else str(locate(record)) for record in records]

@@ -9,9 +9,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.config import quoted
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
+from regard.errors import DataError
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.losses.classification import compute_credit
@@ -32,10 +34,30 @@ LISTED = 5
 class Answerer(ForwardPredictor):
     """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
 
+    question: str | None = None
+    """Question about every picture; None where each input has its own."""
+
+    def set_question(self, question: str) -> None:
+        """Set the question about every picture."""
+        self.question = question
+
+    def complete(self, text: str, number: int = 1) -> str:
+        """Path of a picture with the question about every picture behind it, where there is one."""
+        if self.question is None or not text.strip():
+            return text
+        if "\t" in text:
+            raise DataError(
+                f"--question is for every picture, and input {number} has a question of its own, {quoted(text)}; leave one "
+                "of the two out"
+            )
+        return f"{text}\t{self.question}"
+
     def parse(self, text: str, number: int) -> PictureQuestion:
-        """Record of the path of a picture, a tab, and a question."""
-        found: PictureQuestion = self.task.prepare(parse_input(text, number))
-        return found
+        """Record of the path of a picture, a tab, and a question; the tab and the question may be set for all pictures."""
+        record: PictureQuestion = self.task.prepare(
+            parse_input(text if "\t" in text else self.complete(text, number), number)
+        )
+        return record
 
     def strip_target(self, record: PictureQuestion) -> PictureQuestion:
         """Question without its answer."""
