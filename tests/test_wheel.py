@@ -64,7 +64,7 @@ SMOKE = """
 import sys, regard
 assert sys.prefix in regard.__file__, regard.__file__
 run = regard.train("reverse", data={"samples": 40}, model={"hidden_size": 8}, train={"max_steps": 2}, out="run", quiet=True)
-assert run.load("cpu").predict(["a b"])[0][0].target
+assert run.load("cpu").predict("a b").target
 print(regard.__version__)
 """
 
