@@ -39,11 +39,11 @@ def attend(
 ) -> Attended:
     """Attention of `query` to `key` and `value`: score, normalise, combine.
 
-    The keys may have fewer heads than the queries (grouped-query attention): each then serves a group of neighbouring
-    query heads. `offset` is the position of the first query; by default the last query stands at the last key. `impl`
-    selects the reference, a fused kernel, or ("auto") the kernel if one covers the request. Dropout applies to the weights,
-    between normalise and combine; the weights returned are those before it. Padded keys may hold anything, NaN too: they
-    are read as 0.
+    The keys may have fewer heads than the queries (grouped-query attention): each then serves a group of neighbouring query
+    heads. `offset` is the position of the first query; by default it is keys - queries, so that the last query stands at the
+    last key, and 0 where there are more queries than keys. `impl` selects the reference, a fused kernel, or ("auto") the
+    kernel if one covers the request. Dropout applies to the weights, between normalise and combine; the weights returned are
+    those before it. Padded keys may hold anything, NaN too: they are read as 0.
     """
     check_inputs(query, key, value, score, normalise, scope, statistics)
     for part in iterate_parts(scope):
