@@ -224,5 +224,5 @@ def _link_fields(answer: "Prediction") -> dict[str, Any]:
 
 
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [{"text": each.text, "score": each.score} | _box_fields(each) | _link_fields(each) for each in answers]
+    table = [{"text": answer.text, "score": answer.score} | _box_fields(answer) | _link_fields(answer) for answer in answers]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -44,7 +44,7 @@ def evaluate(
         regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
     """
     options = settings(context.args)
-    columns_given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
+    columns_given = dict(option.split("=", 1) for option in options if not option.startswith(PART))
     from regard.inference.load import load
 
     model = load(directory, device)
@@ -52,7 +52,7 @@ def evaluate(
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
     if unknown := columns_given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
-    search = [each for each in options if each.startswith(PART)]
+    search = [option for option in options if option.startswith(PART)]
     model.check_search_options({"beam": beam}, search)
     override_search(model, search, beam)
     if verbose:

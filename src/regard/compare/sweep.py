@@ -45,7 +45,7 @@ class Sweep:
         except OSError as error:
             text = f"cannot write to {self.out}: {error.strerror}; choose a directory that can be written"
             raise RefusedError(text) from error
-        todo = [self.job(self.planned[each.folder]) for each in self.outcomes.values() if each.state == "waiting"]
+        todo = [self.job(self.planned[outcome.folder]) for outcome in self.outcomes.values() if outcome.state == "waiting"]
         self.write()
         display = create_display(len(todo), quiet)
 
@@ -90,7 +90,7 @@ class Sweep:
         columns = self.comparison().columns()
         if outcome.state != "done":
             return f"failed: {outcome.reason}"
-        first = [each for each in columns if not each.cost][:1]
+        first = [column for column in columns if not column.cost][:1]
         figures = [
             f"{label(each, columns)} {format_number(value)}" for each in first if (value := each.of(outcome)) is not None
         ]
@@ -102,7 +102,7 @@ class Sweep:
 
     def failed(self) -> list[Outcome]:
         """The failed trainings."""
-        return [each for each in self.outcomes.values() if each.state == "failed"]
+        return [outcome for outcome in self.outcomes.values() if outcome.state == "failed"]
 
     def write(self) -> None:
         """Write compare.md, compare.json and compare.html, each atomically."""

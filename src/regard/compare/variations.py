@@ -60,7 +60,7 @@ def parse_varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
 
 def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], kind: type[Any]) -> list[Conditional]:
     """Parse all --with options."""
-    known = {each.setting: each.values for each in varied_settings}
+    known = {varied_setting.setting: varied_setting.values for varied_setting in varied_settings}
     found = []
     for text in texts:
         before, colon, after = text.partition(": ")
@@ -68,9 +68,9 @@ def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], k
         if not colon or not when or not settings or not all("=" in each for each in (*when, *settings)):
             raise ConfigError(f"--with needs SETTING=VALUE: SETTING=VALUE ..., got {text!r}; for example {EXAMPLE}")
         conditions = tuple(parse_setting(each, kind, "--with") for each in when)
-        for each in conditions:
-            check_condition(each, known)
-        for setting in (each.partition("=")[0] for each in settings):
+        for condition in conditions:
+            check_condition(condition, known)
+        for setting in (override.partition("=")[0] for override in settings):
             if setting in {*known, "train.seed"}:
                 raise ConfigError(f"--with {text!r} sets {setting}, which compare varies itself; leave it out")
         found.append(Conditional(conditions, tuple(settings)))
@@ -95,7 +95,7 @@ def expand_value(setting: str, value: str, kind: type[Any]) -> list[str]:
         return [value]
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
-        return [*none, *(name for each in kinds for name in members(each))]
+        return [*none, *(name for kind in kinds for name in members(kind))]
     found = registry.names("output_heads") if setting in OUTPUTS else choices(kind, setting)
     if not found:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
@@ -125,12 +125,12 @@ def members(kind: str) -> list[str]:
 def choices(kind: Any, setting: str) -> list[str]:
     """Possible values of a setting with a short list of them."""
     for name in setting.split("."):
-        known = {each.name: each.type for each in fields(kind)} if is_dataclass(kind) else {}
+        known = {field.name: field.type for field in fields(kind)} if is_dataclass(kind) else {}
         kind = known.get(name)
     if kind is bool:
         return ["false", "true"]
     literals = [each for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
-    return [str(value) for each in literals for value in get_args(each)]
+    return [str(value) for literal in literals for value in get_args(literal)]
 
 
 def check_condition(condition: Varied, known: Mapping[str, Sequence[str]]) -> None:

@@ -51,12 +51,12 @@ def find_memory(memory: Tree, name: str, keys: int) -> Memory | None:
     for named in leaves(memory, dict):
         if isinstance(source := named.get(name), Memory):
             return source
-    return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
+    return next((leaf for leaf in leaves(memory, Memory) if leaf.values.shape[2] == keys), None)
 
 
 def find_source_mask(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of a source, by the first attention that reads it; None: all are kept."""
-    return next((each.keep for each in leaves(memory, Memory)), None)
+    return next((leaf.keep for leaf in leaves(memory, Memory)), None)
 
 
 def collect_path_weights(
@@ -87,8 +87,8 @@ def compute_target_weights(
     weights = {name: each.weights for name, each in attended.items() if each.weights is not None}
     return [
         {
-            name: _trim_keys(name, each[sentence, :, : len(target), : _count_keys(name, each, target)], memory, sentence)
-            for name, each in weights.items()
+            name: _trim_keys(name, weight[sentence, :, : len(target), : _count_keys(name, weight, target)], memory, sentence)
+            for name, weight in weights.items()
         }
         for sentence, target in enumerate(targets)
     ]

@@ -77,8 +77,8 @@ def beam(
     if tree is not None and answers[0]:
         tree.choose(answers[0][0])
     return [
-        [search.history.backtrace(ending, weights) for ending in each] or [make_empty_hypothesis(weights)]
-        for each in answers
+        [search.history.backtrace(ending, weights) for ending in answer] or [make_empty_hypothesis(weights)]
+        for answer in answers
     ]
 
 
@@ -170,7 +170,7 @@ class BeamSearch:
             logs = self.guard.forbid(constraints, logs)
         extensions = self.extend(active, logs, constraints)
         self.end(active, extensions.ahead, covered, extensions.ended, extensions.groups, finished=True)
-        cut = torch.tensor([[self.most[each] == len(self.history)] for each in active.sentences])
+        cut = torch.tensor([[self.most[sentence] == len(self.history)] for sentence in active.sentences])
         if cut.any():
             whole = cut & (extensions.grown.scores > IMPOSSIBLE) & self.met(extensions.grown, constraints)
             self.end(active, extensions.grown, covered, whole, extensions.grown_groups, finished=False)

@@ -92,4 +92,4 @@ def _concatenate(groups: Sequence[Candidates]) -> Candidates:
 
 def _number_groups(groups: Sequence[Candidates]) -> Tensor:
     """Group of each column."""
-    return torch.cat([torch.full(each.tokens.shape, number) for number, each in enumerate(groups)], 1)
+    return torch.cat([torch.full(group.tokens.shape, number) for number, group in enumerate(groups)], 1)

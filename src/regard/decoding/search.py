@@ -223,6 +223,6 @@ def _attend(decoder: Decoder, memory: Tree, hypotheses: list[list[Hypothesis]]) 
         rows = torch.tensor([row for row, _ in places], device=find_device(memory))
         targets = [hypotheses[row][rank].tokens for row, rank in places]
         weights = compute_target_weights(decoder, select(memory, rows), targets)
-        for (row, rank), each in zip(places, weights, strict=True):
-            filled[row][rank] = filled[row][rank]._replace(weights=each)
+        for (row, rank), weight in zip(places, weights, strict=True):
+            filled[row][rank] = filled[row][rank]._replace(weights=weight)
     return filled

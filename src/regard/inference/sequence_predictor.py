@@ -348,7 +348,7 @@ class SequencePredictor(Predictor):
             specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
             guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
-            lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
+            lengths = [min(settings.max_length, length + room) for length, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)
         finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.forced_bos is None else ForcedBOS(self.model.decoder, settings.forced_bos)

@@ -44,8 +44,8 @@ def check_model(model: nn.Module) -> None:
             "train.packing_length needs an attention to the source, and this model has its source in one vector, that of "
             "the whole row; leave it out, or name an attention"
         )
-    for name, each in looks.items():
-        if reason := find_obstacle(name, each):
+    for name, attended in looks.items():
+        if reason := find_obstacle(name, attended):
             raise ConfigError(f"train.packing_length cannot be used with the attention {name}: it {reason}; leave it out")
 
 

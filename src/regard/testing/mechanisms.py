@@ -222,7 +222,7 @@ def check_dropout(case: MechanismCase) -> None:
         contexts.append(attended.context)
         weights.append(attended.weights)
     # later hops attend with a query from which nothing was dropped
-    close(*(each[:, :1] if case.several_reads else each for each in weights if each is not None))
+    close(*(weight[:, :1] if case.several_reads else weight for weight in weights if weight is not None))
     assert not torch.allclose(contexts[0], contexts[1]), "dropout changes nothing"
 
 

@@ -150,7 +150,7 @@ def correlation(places: Tensor) -> Tensor:
 
 def gradients(output: Tensor, target: Padded, calls_by_name: Mapping[str, list[Tensor]]) -> dict[str, float]:
     """|d loss per token / d weights| for each attention whose weights the output depends on."""
-    weights = [each for calls in calls_by_name.values() for each in calls]
+    weights = [call for calls in calls_by_name.values() for call in calls]
     if not weights:
         return {}
     loss = cross_entropy(output, target) / target.keep.sum()
@@ -159,5 +159,5 @@ def gradients(output: Tensor, target: Padded, calls_by_name: Mapping[str, list[T
         name: [d.square().sum() for _ in calls if (d := next(gradients_of_weights)) is not None]
         for name, calls in calls_by_name.items()
     }
-    lengths = {name: torch.stack(each).sum().sqrt().item() for name, each in squares.items() if each}
+    lengths = {name: torch.stack(square).sum().sqrt().item() for name, square in squares.items() if square}
     return {name: length for name, length in lengths.items() if math.isfinite(length)}

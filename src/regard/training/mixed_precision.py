@@ -108,9 +108,9 @@ def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
 
 def alike(parts: tuple[nn.Module, ...]) -> bool:
     """Whether linear layers can be one: of the same input, the same output, and all with a bias or none."""
-    if not all(type(each) is nn.Linear for each in parts):
+    if not all(type(part) is nn.Linear for part in parts):
         return False
-    return len({(each.weight.shape, each.bias is None) for each in parts}) == 1
+    return len({(part.weight.shape, part.bias is None) for part in parts}) == 1
 
 
 class Halves(torch.autograd.Function):
@@ -118,7 +118,7 @@ class Halves(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, half: torch.dtype, sizes: list[int], *weights: Tensor) -> tuple[Tensor, ...]:
-        ctx.sizes, ctx.kinds = sizes, [(len(each), each.dtype) for each in weights]
+        ctx.sizes, ctx.kinds = sizes, [(len(weight), weight.dtype) for weight in weights]
         ctx.set_materialize_grads(False)
         remaining = iter(weights)
         groups = [[next(remaining) for _ in range(size)] for size in sizes]

@@ -76,7 +76,9 @@ def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train
 def paces(model: nn.Module) -> dict[int, float]:
     """The pace of each parameter whose module has one, by id."""
     own = [(module, getattr(module, "pace", None)) for module in model.modules()]
-    return {id(each): pace for module, pace in own if pace is not None for each in module.parameters(recurse=False)}
+    return {
+        id(parameter): pace for module, pace in own if pace is not None for parameter in module.parameters(recurse=False)
+    }
 
 
 @torch.no_grad()
@@ -87,7 +89,7 @@ def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], m
 
     https://arxiv.org/abs/1211.5063
     """
-    gradients = [each.grad for each in parameters if each.grad is not None]
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return torch.zeros(())
     tokens = torch.as_tensor(tokens, dtype=torch.float32, device=gradients[0].device).clamp_min(1)

@@ -77,7 +77,9 @@ def constructor(cls: type[Any]) -> str:
     lines = [f"from regard.attention import {cls.__name__}", call]
     if _has_parent_options(cls):
         parent = next(each for each in cls.__mro__[1:] if not _has_parent_options(each))
-        handed = [each for each in inspect.signature(parent).parameters.values() if each.name not in own.parameters]
+        handed = [
+            parameter for parameter in inspect.signature(parent).parameters.values() if parameter.name not in own.parameters
+        ]
         options = [f"{each.name}={each.default!r}" for each in handed if _accepts(cls, each)]
         lines.append(f"options, which are those of {parent.__name__}: {', '.join(options)}")
     return "\n".join(lines)
@@ -92,7 +94,7 @@ def list_coverage(name: str, kind: str) -> dict[str, str]:
         return {**reads, kernel: dispatch.KERNELS[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
-        scores = {each: build(each, "score") for each in registry.names("score")}
+        scores = {name: build(name, "score") for name in registry.names("score")}
         requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
     answers = {}
     for kernel, module in dispatch.KERNELS.items():
@@ -122,7 +124,7 @@ def draw_scope(name: str) -> str:
 
 def _has_parent_options(cls: type[Any]) -> bool:
     """True for a class with options that only its parent names."""
-    return any(each.kind is each.VAR_KEYWORD for each in inspect.signature(cls).parameters.values())
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(cls).parameters.values())
 
 
 def _accepts(cls: type[Any], option: inspect.Parameter) -> bool:

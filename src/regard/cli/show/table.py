@@ -24,7 +24,7 @@ def squares(allowed: Tensor, first: int = 0) -> str:
 
 def line(numbers: Tensor) -> str:
     """A vector on one line."""
-    return "  ".join(f"{each:>6}" for each in decimals(numbers))
+    return "  ".join(f"{decimal:>6}" for decimal in decimals(numbers))
 
 
 def decimals(numbers: Tensor) -> list[str]:

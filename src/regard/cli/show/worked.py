@@ -111,7 +111,7 @@ def _walk(normalise: Any, result: Stages) -> str:
     if type(normalise).__name__ == "MonotonicNormaliser":
         return f"{selection}, which gets all = {float(key == stop):.3f}"
     chunk = normalise.energies[-1, 0, query, max(0, stop + 1 - normalise.width) : stop + 1]
-    powers, u = " + ".join(f"exp({each})" for each in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
+    powers, u = " + ".join(f"exp({decimal})" for decimal in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
     return f"{selection}; its chunk: exp({u:.3f}) / ({powers}) = {math.exp(u) / float(chunk.exp().sum()):.3f}"
 
 
@@ -160,7 +160,7 @@ def products(left: Tensor, right: Tensor) -> str:
 
 def _threshold(scores: list[float], power: float) -> float:
     """The τ of entmax, at which Σ max(0, power·s - τ)^(1/power) = 1, by bisection, at most 1 below the largest score."""
-    raised = [power * each for each in scores]
+    raised = [power * score for score in scores]
     low, high = max(raised) - 1, max(raised)
     for _ in range(50):
         middle = (low + high) / 2

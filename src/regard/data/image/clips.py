@@ -31,7 +31,7 @@ class Folder:
 
     def __call__(self) -> Float[Tensor, "frames channels height width"]:
         paths = self.frames()
-        frames = [fit(read_pixels(each, self.where, channels=self.channels), self.box) for each in paths]
+        frames = [fit(read_pixels(path, self.where, channels=self.channels), self.box) for path in paths]
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
                 sides = [" x ".join(map(str, each.shape[1:])) for each in (frame, frames[0])]

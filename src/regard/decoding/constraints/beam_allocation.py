@@ -35,7 +35,9 @@ def extend_banks(
     values, tokens, left = (each.reshape(sentences, -1).gather(1, order) for each in (values, tokens, left))
     ahead = Candidates(scores, values, tokens, rows)
     ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
-    return Extensions(ahead, ended, select_candidates(ahead, left, [guard.needed[each] for each in active.sentences], beams))
+    return Extensions(
+        ahead, ended, select_candidates(ahead, left, [guard.needed[sentence] for sentence in active.sentences], beams)
+    )
 
 
 def suggest_tokens(

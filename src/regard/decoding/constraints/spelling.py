@@ -47,10 +47,10 @@ class Spelling:
             return cls(torch.arange(tokenizer.size)[:, None], tokenizer.size, tokenizer)
         if isinstance(tokenizer, Exact | Pretrained):
             texts = tokenizer.table if isinstance(tokenizer, Exact) else tokenizer.continuations
-            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in texts[len(NAMES) :]]
+            spelt = [[256 + number] for number in range(len(NAMES))] + [list(text) for text in texts[len(NAMES) :]]
             return cls(_pad_letters(spelt), 256 + len(NAMES), tokenizer)
         index = _index_letters(tokenizer)
-        return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokenizer)]), len(index), tokenizer)
+        return cls(torch.tensor([[index[text]] for text in _list_token_texts(tokenizer)]), len(index), tokenizer)
 
     def is_silent(self, token: int) -> bool:
         """Return True for a token that writes nothing, such as the name of a language in a tokenizer from elsewhere."""

@@ -29,10 +29,10 @@ def ensemble(
     `average` is probabilities, logits or memories (model.py says what each is good for). How answers are looked for is what
     the first run's config says.
     """
-    members = [each if isinstance(each, SequencePredictor) else load_sequence_predictor(each, device) for each in runs]
+    members = [run if isinstance(run, SequencePredictor) else load_sequence_predictor(run, device) for run in runs]
     models = together(members)
     first = members[0]
-    alike = all(each.head == first.head and each.config.model == first.config.model for each in members)
+    alike = all(member.head == first.head and member.config.model == first.config.model for member in members)
     return SequencePredictor(
         first.task, first.config, first.codec, Ensemble(models, weights, average), first.head if alike else Head()
     )

@@ -112,7 +112,7 @@ class Together(nn.Module):
     def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
         """Where the members looked on the whole; their contexts are in spaces of their own and have no mean."""
         looks = [step.attended[name].weights for step in steps if name in step.attended]
-        found = [each for each in looks if each is not None]
+        found = [look for look in looks if look is not None]
         if len(found) < len(steps) or len({each.shape for each in found}) > 1:
             return None
         weights = torch.stack([share * each for share, each in zip(self.weights, found, strict=True)]).sum(0)
@@ -123,7 +123,7 @@ def shares(count: int, weights: Sequence[float] | None) -> tuple[float, ...]:
     """Weights that sum to one, equal where none are given."""
     if count < 2:
         raise ValueError(f"an ensemble needs two members or more, got {count}; one is used as it is")
-    given = [1.0] * count if weights is None else [float(each) for each in weights]
+    given = [1.0] * count if weights is None else [float(weight) for weight in weights]
     if len(given) != count:
         raise ValueError(f"an ensemble of {count} members needs as many weights, got {len(given)}")
     if not all(0 <= each < math.inf for each in given) or sum(given) <= 0:

@@ -268,7 +268,7 @@ class Recurrent(BaseDecoder):
         """Luong's order over all steps as one fused GPU operation."""
         hidden, cell = (each[:, 0] for each in state.hidden)
         steps = recurrent_fused.run_loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
-        top, context, read = (each.transpose(0, 1) for each in steps[:3])
+        top, context, read = (tensor.transpose(0, 1) for tensor in steps[:3])
         state = state._replace(hidden=(top[:, -1:], steps.cell[:, None]), fed=read[:, -1])
         return top, read, Attended(context), state
 

@@ -63,7 +63,7 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
         return "needs a bias in the middle, and there is none"
     kinds = {each.dtype for each in (data, first.weight, first.bias, last.weight, last.bias) if each is not None}
     if len(kinds) > 1 or data.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        named = ", ".join(sorted(str(each).removeprefix("torch.") for each in kinds))
+        named = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
         return f"needs data and matrices in one of float32, float16 and bfloat16, got {named}"
     if torch.is_autocast_enabled(data.device.type) and torch.get_autocast_dtype(data.device.type) != data.dtype:
         return "needs data and matrices in the precision of autocast"

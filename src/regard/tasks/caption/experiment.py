@@ -121,8 +121,8 @@ def load_records(task: Writes, config: PictureConfig) -> tuple[PictureRecords, P
 
 def render_later(scenes: Sequence[Captioned], size: int, language: Language) -> PictureRecords:
     """Records of scenes, whose pictures are rendered on access."""
-    pictures = [Drawing(each, size, language) for each in scenes]
-    return PictureRecords([each.record for each in pictures], pictures)
+    pictures = [Drawing(scene, size, language) for scene in scenes]
+    return PictureRecords([picture.record for picture in pictures], pictures)
 
 
 def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:

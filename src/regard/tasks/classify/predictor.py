@@ -112,7 +112,7 @@ class Classifier(ForwardPredictor):
         scores = {"loss": (1, 0, 1.0, "nats a picture"), "accuracy": (2, 0, 100.0, ALL if self.codec.several else ONE)}
         scores |= {"f1": (3, 4, 200.0, F1)} if self.codec.several else {}
         scores |= {LOOKS: (5, 6, 100.0, self.says)} if table[:, 6].any() else {}
-        return {name: _ratio(table, *each) for name, each in scores.items()}
+        return {name: _ratio(table, *score) for name, score in scores.items()}
 
     def scored(self, batch: ImageBatch, examples: Sequence[ImageExample]) -> Rows:
         """Of each picture: 1, its loss, whether it is right, labels that were said and hold, and all said or held; how many
@@ -127,9 +127,9 @@ class Classifier(ForwardPredictor):
             names = given.data[:, 0].cpu()
             loss = F.cross_entropy(logits, names, reduction="none")
             counts = [compute_credit(logits, names), torch.zeros(len(logits)), torch.zeros(len(logits))]
-        hits = torch.tensor([self.hits(each, row, output) for row, each in enumerate(examples)])
+        hits = torch.tensor([self.hits(example, row, output) for row, example in enumerate(examples)])
         columns = [torch.ones(len(logits)), loss, *counts, *hits.T]
-        return torch.stack([each.double() for each in columns], dim=1).numpy()
+        return torch.stack([column.double() for column in columns], dim=1).numpy()
 
     def pointed(self, example: ImageExample) -> bool:
         """Whether it is known where the labels of an example should be seen, and the model looks anywhere."""

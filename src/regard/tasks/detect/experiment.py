@@ -77,16 +77,16 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
 
 def picture_paths(annotations: Sequence[Annotated]) -> list[str]:
     """Paths of the pictures of a table."""
-    return pictures([each.record for each in annotations])
+    return pictures([annotation.record for annotation in annotations])
 
 
 def check_query_count(examples: Sequence[ImageExample], queries: int) -> None:
     """Raise where a picture has more objects than there are queries."""
-    for each in examples:
-        if each.labels is not None and len(each.labels) > queries:
+    for example in examples:
+        if example.labels is not None and len(example.labels) > queries:
             raise ConfigError(
-                f"model.queries={queries} is the most objects that can be detected, and {each.record.where} has "
-                f"{len(each.labels)}; set model.queries={len(each.labels)} or more"
+                f"model.queries={queries} is the most objects that can be detected, and {example.record.where} has "
+                f"{len(example.labels)}; set model.queries={len(example.labels)} or more"
             )
 
 

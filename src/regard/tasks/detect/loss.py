@@ -64,7 +64,7 @@ class SetLoss:
         chosen = self.match(logits, boxes, repeated, real)
         parts = matched_cost(logits, boxes, repeated, chosen)
         total = self.weigh(parts)
-        last = Cost(*(each.view(layers, batch)[-1].sum().detach() for each in parts))
+        last = Cost(*(part.view(layers, batch)[-1].sum().detach() for part in parts))
         figures: dict[str, float | Tensor] = {"label": last.label, "distance": last.distance, "overlap": last.overlap}
         if self.proposals:
             proposed = self.weigh(self.propose(detected.proposals, objects)) / self.near

@@ -63,7 +63,7 @@ class Detector(ForwardPredictor):
                 answers = [picked(found, int((found.scores >= SURE).sum()))]
             else:
                 answers = [picked(found, place + 1, place) for place in range(min(best, len(found.scores)))]
-            rows.append([self.answer(example, row, each, output, align) for each in answers])
+            rows.append([self.answer(example, row, answer, output, align) for answer in answers])
         return rows
 
     def answer(self, example: ImageExample, row: int, found: Detections, output: Detected, align: bool) -> Prediction:
@@ -105,7 +105,7 @@ class Detector(ForwardPredictor):
             output, objects = self.infer(batch), things(batch)
             costs = SetLoss().answer(output, objects)
             rows += [[float(count), float(cost)] for count, cost in zip(objects.keep.sum(1), costs, strict=True)]
-            found += [Detections(*(part.cpu() for part in each[:3])) for each in detections(output, LEAST, MOST)]
+            found += [Detections(*(part.cpu() for part in detection[:3])) for detection in detections(output, LEAST, MOST)]
             there += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in zip(*objects, strict=True)]
         if not sum(count for count, _ in rows):
             raise DataError(f"average precision needs pictures with things on them, got {len(rows):,} with none")

@@ -67,7 +67,7 @@ def _group(examples: Sequence[ImageExample], numbers: tuple[int, ...]) -> ImageE
 
 def _ungroup(grouped: ImageBatch) -> ImageBatch:
     """A batch of groups as one of questions."""
-    rows = [(row, each) for row, group in enumerate(grouped.records) for each in group.examples]
+    rows = [(row, example) for row, group in enumerate(grouped.records) for example in group.examples]
     return grouped._replace(
         records=tuple(each.record for _, each in rows),
         labels=_padded([each.labels for _, each in rows]),
@@ -77,5 +77,5 @@ def _ungroup(grouped: ImageBatch) -> ImageBatch:
 
 
 def _padded(sequences: Sequence[list[int] | None]) -> Padded | None:
-    there = [each for each in sequences if each is not None]
+    there = [sequence for sequence in sequences if sequence is not None]
     return pad(there, PAD) if len(there) == len(sequences) else None

@@ -89,7 +89,7 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
 
 def picture_paths(questions: Sequence[PictureQuestion]) -> list[str]:
     """Paths of the pictures of questions."""
-    return pictures([each.picture for each in questions])
+    return pictures([question.picture for question in questions])
 
 
 def synthesise_samples(task: Task, config: VqaConfig) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
@@ -110,9 +110,9 @@ def compute_loss(smoothing: float, model: nn.Module, batch: AnyBatch, progress: 
 
 def write_samples(questions: Sequence[SyntheticQuestion]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their questions and answers."""
-    names = list(dict.fromkeys(each.record.where for each in questions))[:SHOWN]
+    names = list(dict.fromkeys(question.record.where for question in questions))[:SHOWN]
     numbers = {name: number for number, name in enumerate(names, 1)}
-    few = [each for each in questions if each.record.where in numbers]
+    few = [question for question in questions if question.record.where in numbers]
     files = {f"samples/{numbers[each.record.where]}.png": png(each()) for each in few}
     lines = [f"{numbers[each.where]}.png\t{each.question}\t{each.target}\n" for each in (one.record for one in few)]
     return {**files, "samples/questions.tsv": "".join(lines).encode()} if few else {}

@@ -175,10 +175,10 @@ def _names(attention: PagedAttention, head: int) -> list[str]:
 
 
 def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _attentions(trace, run):
-        sides = (len(each.example.axes[name]) for name in (each.attention_map.query, each.attention_map.key))
-        size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
-        yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.table, "thumbnails"))
+    for attention in _attentions(trace, run):
+        sides = (len(attention.example.axes[name]) for name in (attention.attention_map.query, attention.attention_map.key))
+        size = (attention.heads + 1) * math.prod(min(SIDE, side) for side in sides)
+        yield Wish("attentions' thumbnails", size, attention.thumbnails, _within(attention.table, "thumbnails"))
 
 
 def _strongest(attention: PagedAttention) -> Iterator[Wish]:
@@ -216,7 +216,7 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
     run["training"] = []  # a second plan begins anew
     for frame in trace.training:
         example = trace.examples[frame.example]
-        attentions = {each.name: each for each in example.attentions}
+        attentions = {attention.name: attention for attention in example.attentions}
         scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
         found = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
         table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
@@ -241,7 +241,7 @@ def _numbers(example: Example, attention_map: AttentionMap, weights: Array) -> d
 
 
 def _views(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _attentions(trace, run):
-        for view, matrix in views(each.example, each.attention_map):
-            table = each.table["views"].setdefault(view.kind, {})
+    for attention in _attentions(trace, run):
+        for view, matrix in views(attention.example, attention.attention_map):
+            table = attention.table["views"].setdefault(view.kind, {})
             yield Wish(f"matrices of {view.kind}", view.size, matrix, _within(table, view.head))

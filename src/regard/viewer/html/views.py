@@ -38,7 +38,7 @@ def views(example: Example, attention_map: AttentionMap) -> Iterator[tuple[View,
     for head in heads if attention_map.values is not None else []:
         yield View("values", _name(head), queries * keys), partial(_valued, example, attention_map, head)
     between = {attention_map.query, attention_map.key}
-    below = [each for each in example.attentions if {each.query, each.key} <= between]
+    below = [attention for attention in example.attentions if {attention.query, attention.key} <= between]
     if any(each.weights is None or each.rows is not None for each in below):
         return
     if max(queries, keys) <= ROLLED:

@@ -84,7 +84,7 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
             "query": step.query,
             "token": step.token,
             "logprob": step.logprob,
-            "candidates": [list(each) for each in step.candidates],
+            "candidates": [list(candidate) for candidate in step.candidates],
         }
         for step in example.steps
     ]

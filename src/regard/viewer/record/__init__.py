@@ -161,12 +161,12 @@ class Recorder:
     def cost(self) -> Cost:
         """What recording took so far."""
         calls = (call for run in self.runs for each in run.calls.values() for call in each)
-        frames = (each for frame in self.frames for each in frame.weights.values())
+        frames = (weight for frame in self.frames for weight in frame.weights.values())
         attentions = (
             attention_map for trace in self.traced for example in trace.examples for attention_map in example.attentions
         )
         arrays = (*frames, *(attention_map.weights for attention_map in attentions if attention_map.weights is not None))
-        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(each.nbytes for each in arrays))
+        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(array.nbytes for array in arrays))
 
     def trace(
         self,

@@ -47,7 +47,7 @@ def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None
     sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
     batches = set().union(*sizes.values())
     if len(batches) > 1:
-        name = next((name for name, each in sizes.items() if len(each) > 1), list(sizes)[-1])
+        name = next((name for name, size in sizes.items() if len(size) > 1), list(sizes)[-1])
         raise ValueError(
             f"the attention {name!r} was asked for {' and then '.join(map(str, sorted(batches, reverse=True)))} rows in one "
             "run, so its rows cannot be told apart; record one sentence at a time, or call rec.begin() between runs"

@@ -39,7 +39,7 @@ class Folding:
 def fold(model: nn.Module, attentions: Mapping[str, nn.Module]) -> Folding:
     """The boxes of a model whose attentions have these names."""
     for name in (name for name, module in attentions.items() if module is model):
-        return Folding({name: model}, {}, {id(each): name for each in model.parameters()}, attentions)
+        return Folding({name: model}, {}, {id(parameter): name for parameter in model.parameters()}, attentions)
     boxes, opened = _walk(model, attentions)
     if len(boxes) + len(opened) > MOST:
         boxes = {path: box for path, box in boxes.items() if path in attentions or path.count(".") < 2}
@@ -78,7 +78,7 @@ def plain(module: nn.Module) -> bool:
 
 def parameters(module: nn.Module) -> int:
     """How many numbers a module learns, with all that is inside."""
-    return sum(each.numel() for each in module.parameters())
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def kind(module: nn.Module) -> str:

@@ -79,8 +79,8 @@ def thinned(frames: Iterable[Frame], every: int) -> list[Frame]:
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Inside, the model is in evaluation mode and without gradients; afterwards, it and all generators are as before."""
     training = {module: module.training for module in model.modules()}
-    devices = {each.device.index for each in model.parameters() if each.device.type == "cuda"}
-    with torch.random.fork_rng(sorted(each or 0 for each in devices)), torch.no_grad():
+    devices = {parameter.device.index for parameter in model.parameters() if parameter.device.type == "cuda"}
+    with torch.random.fork_rng(sorted(device or 0 for device in devices)), torch.no_grad():
         model.eval()
         try:
             yield

@@ -36,7 +36,7 @@ class Following(TorchFunctionMode):
         found = func(*args, **(kwargs or {}))
         if isinstance(found, torch.Size) or not isinstance(found, Tensor | tuple | list):  # a look at a shape or a type
             return found
-        outputs = [each for each in tensors(found) if each.dtype != torch.bool]
+        outputs = [tensor for tensor in tensors(found) if tensor.dtype != torch.bool]
         name = getattr(func, "__name__", "")
         if outputs and name not in BLANK:
             self.follow(list(tensors((args, kwargs or {}))), outputs, name in SUMS)
@@ -54,8 +54,8 @@ class Following(TorchFunctionMode):
             origin, made = made, frozenset()
         if sums and len(origin) > 1:
             origin = self.last(origin)
-        for each in outputs:
-            self.origins[each], self.learned[each] = origin, made
+        for output in outputs:
+            self.origins[output], self.learned[output] = origin, made
 
     def last(self, names: Names) -> Names:
         """Those of the boxes from which no other of them follows: x + f(x) comes from f."""

@@ -86,7 +86,7 @@ class Engine:
     def __init__(self, decoder: decoders.Convolution, precision: str = "float32"):
         self.code, spoken = load_library(), NativeEmbedding(decoder.embedding)
         self.crosses = [cast(Any, layer.cross) for layer in decoder.layers]
-        layers, output = [build_layer(each, precision) for each in decoder.layers], cast(Projection, decoder.output)
+        layers, output = [build_layer(layer, precision) for layer in decoder.layers], cast(Projection, decoder.output)
         table = (Layer * len(layers))(*layers)
         parts = (
             build_linear([decoder.widen], precision),

@@ -236,8 +236,8 @@ def copy_rows(targets: list[Tensor], sources: list[Tensor], rows: Numbers) -> No
     """Copy these rows of tensors to the first rows of others: in one slice where they are consecutive."""
     count, first = len(rows), int(rows[0])
     if np.array_equal(rows, np.arange(first, first + count)):
-        chosen = [each[first : first + count] for each in sources]
+        chosen = [source[first : first + count] for source in sources]
     else:
         places = torch.from_numpy(rows).to(sources[0].device)
-        chosen = [each.index_select(0, places) for each in sources]
-    torch._foreach_copy_([each[:count] for each in targets], chosen)
+        chosen = [source.index_select(0, places) for source in sources]
+    torch._foreach_copy_([target[:count] for target in targets], chosen)

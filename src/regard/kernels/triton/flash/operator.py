@@ -22,7 +22,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, requested: S
     if not torch.compiler.is_compiling():
         return attend_eager(query, keys, values, plan, requested)
     outputs = ForwardOutput(*forward_operator(query, keys, values, *plan, list(map(int, requested))))
-    return ForwardOutput(outputs.context, *(each.detach() for each in outputs[1:]))
+    return ForwardOutput(outputs.context, *(output.detach() for output in outputs[1:]))
 
 
 def run_forward(
