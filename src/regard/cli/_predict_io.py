@@ -173,8 +173,8 @@ def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
     """Split inputs into windows of `size`; those before an unreadable one come first."""
     window: list[Each] = []
     try:
-        for each in inputs:
-            window.append(each)
+        for text in inputs:
+            window.append(text)
             if len(window) == size:
                 yield window
                 window = []

@@ -123,13 +123,13 @@ def _check_options(
 
 def _check_gold_options(gold: Path | None, given: dict[str, bool]) -> None:
     """Raise for options of gold links without --gold."""
-    for name in [each for each, there in given.items() if there and gold is None]:
+    for name in [name for name, there in given.items() if there and gold is None]:
         raise ConfigError(f"{name} would change nothing: it is about gold links and the figures they give, --gold FILE")
 
 
 def _check_choose_options(given: dict[str, object]) -> None:
     """Raise for options that select a head together with --choose."""
-    for name in [each for each, value in given.items() if value is not None]:
+    for name in [name for name, value in given.items() if value is not None]:
         raise ConfigError(
             f"--choose tries every head, with and without a shift, by its largest weights, and heeds no {name}; leave it "
             "out, or give it in a second command"

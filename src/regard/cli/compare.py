@@ -58,9 +58,9 @@ def compare(
     varied = variations.parse_varied(vary, type(default))
     more = variations.parse_conditional(along or [], varied, type(default))
     planned = plan(
-        lambda extra: read_config(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
+        lambda extra: read_config(task, path, [*options, *(f"--{option}" for option in extra)]), varied, more, seeds, default
     )
-    sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
+    sweep = Sweep(task, tuple(setting.setting for setting in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
     typer.echo(sweep.run(quiet))
     if sweep.failed():
         raise typer.Exit(1)

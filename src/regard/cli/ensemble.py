@@ -87,6 +87,6 @@ def _stack(members: "list[SequencePredictor]", table: str, columns: dict[str, st
 
 def _numbers(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(each) for each in text.split(",")]
+        return None if text is None else [float(part) for part in text.split(",")]
     except ValueError as error:
         raise ConfigError(f"--weights needs numbers with commas between them, such as 2,1,1, got {text!r}") from error

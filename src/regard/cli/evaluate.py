@@ -128,7 +128,10 @@ def format_figures(figures: "Metrics") -> str:
     wide = max([12, *map(cell_len, figures)])
     for name, figure in figures.items():
         if isinstance(figure, list):
-            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in figure)]
+            lines += [
+                name,
+                *(f"    {_lengths(bucket):<8} {bucket.value:6.2f}   {bucket.sentences} sentences" for bucket in figure),
+            ]
         else:
             named = name + " " * (wide - cell_len(name))
             lines.append(f"{named} {figure.value:6.2f}   95 % [{figure.low:.2f}, {figure.high:.2f}]   {figure.signature}")
@@ -138,7 +141,7 @@ def format_figures(figures: "Metrics") -> str:
 def figures_to_dict(figures: "Metrics") -> dict[str, Any]:
     """Metrics as a dictionary for JSON."""
     return {
-        name: [each._asdict() for each in figure] if isinstance(figure, list) else figure._asdict()
+        name: [bucket._asdict() for bucket in figure] if isinstance(figure, list) else figure._asdict()
         for name, figure in figures.items()
     }
 

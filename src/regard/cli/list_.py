@@ -30,7 +30,7 @@ def listing(kind: str | None = None) -> str:
     width = max(len(name) for group in rows.values() for name, _ in group)
     if kind:
         return align_columns(rows[kind], width)
-    return "\n\n".join(f"{each}\n{align_columns(group, width, '  ')}" for each, group in rows.items())
+    return "\n\n".join(f"{name}\n{align_columns(group, width, '  ')}" for name, group in rows.items())
 
 
 def align_columns(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:

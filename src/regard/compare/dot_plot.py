@@ -38,7 +38,9 @@ def strip(column: Column, outcomes: Sequence[Outcome], shared: Scale) -> str:
     whisker = column.interval(measured[0][0]) if len(measured) == 1 else None
     if (deviation := spread.deviation) is not None:
         whisker = spread.mean - deviation, spread.mean + deviation
-    title = "; ".join(f"{each.seed}: {format_number(value)}{_between(column.interval(each))}" for each, value in measured)
+    title = "; ".join(
+        f"{outcome.seed}: {format_number(value)}{_between(column.interval(outcome))}" for outcome, value in measured
+    )
     middle = HEIGHT / 2
     marks = [f'<line class="axis" x1="{EDGE}" x2="{WIDTH - EDGE}" y1="{middle}" y2="{middle}"/>']
     if whisker is not None:

@@ -44,7 +44,7 @@ def table(grid: Grid) -> str:
     settings = grid.comparison.settings
     named = settings[:-1] if len(settings) > 1 else settings
     corner = "".join(
-        f'<th class="name" rowspan="2">{sorter(escape(each), f"r{place}")}</th>' for place, each in enumerate(named)
+        f'<th class="name" rowspan="2">{sorter(escape(setting), f"r{place}")}</th>' for place, setting in enumerate(named)
     )
     over = "".join(f'<th data-span colspan="{len(grid.columns)}">{_group(grid, group)}</th>' for group in grid.groups)
     under = "".join(
@@ -91,8 +91,8 @@ def _heading(grid: Grid, number: int, place: int) -> str:
 
 def _row(grid: Grid, row: Values) -> str:
     names = "".join(
-        f'<th class="name" scope="row" data-key="r{place}" data-text="{escape(each)}">{escape(each)}</th>'
-        for place, each in enumerate(row)
+        f'<th class="name" scope="row" data-key="r{place}" data-text="{escape(value)}">{escape(value)}</th>'
+        for place, value in enumerate(row)
     )
     return f"<tr>{names}{''.join(_cells(grid, row + group, number) for number, group in enumerate(grid.groups))}</tr>"
 

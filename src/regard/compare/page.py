@@ -105,7 +105,9 @@ def _chosen(grid: Grid) -> str:
 def _lost(comparison: Comparison) -> str:
     """Reasons of failed trainings."""
     lost = [outcome for outcome in comparison.outcomes if outcome.state in ("failed", "impossible")]
-    lines = dict.fromkeys(f'<li>{_name(each)}: <span lang="en">{escape(each.reason or "")}</span></li>' for each in lost)
+    lines = dict.fromkeys(
+        f'<li>{_name(outcome)}: <span lang="en">{escape(outcome.reason or "")}</span></li>' for outcome in lost
+    )
     return f"<h2>{both('What did not train', '未能训练的组合')}</h2><ul>{''.join(lines)}</ul>" if lines else ""
 
 

@@ -120,10 +120,10 @@ def find_obstacle(config: Any) -> str | None:
 def check_folders(planned: Sequence[Planned]) -> None:
     """Raise where two trainings would share a directory."""
     taken: dict[str, Planned] = {}
-    for each in planned:
-        if (other := taken.setdefault(each.folder, each)) is not each:
-            raise ConfigError(f"{other} and {each} would both train in {each.folder}; compare them in two directories")
+    for run in planned:
+        if (other := taken.setdefault(run.folder, run)) is not run:
+            raise ConfigError(f"{other} and {run} would both train in {run.folder}; compare them in two directories")
 
 
 def _safe(value: str) -> str:
-    return "".join(each if each.isalnum() or each in SAFE else "_" for each in value)
+    return "".join(letter if letter.isalnum() or letter in SAFE else "_" for letter in value)

@@ -34,8 +34,8 @@ class Sweep:
     ):
         self.task, self.settings, self.out = task, settings, out
         self.seeds, self.jobs, self.beam = seeds, jobs, beam
-        self.planned = {each.folder: each for each in planned}
-        self.outcomes = {each.folder: self.load_outcome(each) for each in planned}
+        self.planned = {run.folder: run for run in planned}
+        self.outcomes = {run.folder: self.load_outcome(run) for run in planned}
 
     def run(self, quiet: bool) -> str:
         """Train what is not trained yet, and return the table. A signal stops it; the next start resumes."""
@@ -92,7 +92,9 @@ class Sweep:
             return f"failed: {outcome.reason}"
         first = [column for column in columns if not column.cost][:1]
         figures = [
-            f"{label(each, columns)} {format_number(value)}" for each in first if (value := each.of(outcome)) is not None
+            f"{label(column, columns)} {format_number(value)}"
+            for column in first
+            if (value := column.of(outcome)) is not None
         ]
         return ", ".join([*figures, f"{format_time(outcome.figures['seconds'])} of training"])
 

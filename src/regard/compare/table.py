@@ -61,7 +61,7 @@ def write_notes(comparison: Comparison) -> list[str]:
             "shows it."
         )
     lost = [outcome for outcome in comparison.outcomes if outcome.state in ("failed", "impossible")]
-    reasons = dict.fromkeys(f"- {name_outcome(each)}: {each.reason}" for each in lost)
+    reasons = dict.fromkeys(f"- {name_outcome(outcome)}: {outcome.reason}" for outcome in lost)
     return [spread, *(["\n".join(reasons)] if reasons else [])]
 
 

@@ -228,7 +228,7 @@ class BeamSearch:
         coverage = received if coverage is None else coverage + received
         keep = find_key_mask(active.memory, name, coverage.shape[1])
         keep = None if keep is None else keep.repeat_interleave(active.width, dim=0)
-        return coverage, [self.rules.coverage_penalty * each for each in penalise_coverage(coverage, keep).tolist()]
+        return coverage, [self.rules.coverage_penalty * value for value in penalise_coverage(coverage, keep).tolist()]
 
     def end(
         self,
@@ -243,7 +243,7 @@ class BeamSearch:
         length, width = len(self.history), which.shape[1]
         places = which.nonzero()[:, 0].tolist()
         of = [0] * len(places) if groups is None else groups[:, :width][which].tolist()
-        scores, logprobs, tokens, rows = (each[:, :width][which].tolist() for each in ahead)
+        scores, logprobs, tokens, rows = (tensor[:, :width][which].tolist() for tensor in ahead)
         for place, group, score, logprob, token, row in zip(places, of, scores, logprobs, tokens, rows, strict=True):
             sentence = active.sentences[place]
             normalised = penalise_length(score, length, self.rules.length_penalty) + covered[row]
@@ -263,7 +263,7 @@ class BeamSearch:
             return True
         if len(pool) >= beams:
             now = penalise_length(growing, length, alpha)
-            if sum(penalise_length(each.score, each.step + 1, alpha) >= now for each in pool) >= beams:
+            if sum(penalise_length(hypothesis.score, hypothesis.step + 1, alpha) >= now for hypothesis in pool) >= beams:
                 return True
         if not self.rules.early or len(pool) < best:
             return False

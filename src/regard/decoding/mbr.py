@@ -31,8 +31,8 @@ def rank_by_utility(hypotheses: Sequence[Hypothesis], utility: Utility, *, sampl
     for hypothesis, share in zip(hypotheses, shares, strict=True):
         weights[tuple(hypothesis.tokens)] += share
     valued = [
-        each._replace(normalised=sum(share * utility(each.tokens, other) for other, share in weights.items()))
-        for each in distinct.values()
+        hypothesis._replace(normalised=sum(share * utility(hypothesis.tokens, other) for other, share in weights.items()))
+        for hypothesis in distinct.values()
     ]
     return sorted(valued, key=lambda each: (not each.finished, -each.normalised, -each.score))
 

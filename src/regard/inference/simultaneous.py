@@ -106,7 +106,7 @@ def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
     if before is None:
         return more
     both = {name: (before.memories[name], memory) for name, memory in more.memories.items()}
-    return more._replace(memories={name: _behind(*each) for name, each in both.items()})
+    return more._replace(memories={name: _behind(*pair) for name, pair in both.items()})
 
 
 def _behind(first: Memory, second: Memory) -> Memory:

@@ -36,7 +36,7 @@ class ObjectBatch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "ObjectBatch":
         """Copy on another device."""
-        return ObjectBatch(*(each.to(device, non_blocking=True) for each in self))
+        return ObjectBatch(*(tensor.to(device, non_blocking=True) for tensor in self))
 
 
 class NoisedObjects(NamedTuple):

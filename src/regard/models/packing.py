@@ -38,7 +38,7 @@ def check_model(model: nn.Module) -> None:
                 f"train.packing_length needs a transformer encoder and decoder, got a {type(part).__name__.lower()} {kind}, "
                 "which would read on from one example into the next; leave it out"
             )
-    looks = {name: each for name, each in model.named_modules() if isinstance(each, Attention)}
+    looks = {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
     if not any(name.endswith(".cross") for name in looks):
         raise ConfigError(
             "train.packing_length needs an attention to the source, and this model has its source in one vector, that of "

@@ -61,7 +61,9 @@ class Health:
 def takes_statistics(model: nn.Module) -> bool:
     """Whether a model can be asked for statistics at all."""
     wanted = inspect.signature(model.forward).parameters
-    return {"statistics", "weights"} <= set(wanted) or any(each.kind is each.VAR_KEYWORD for each in wanted.values())
+    return {"statistics", "weights"} <= set(wanted) or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values()
+    )
 
 
 def probe(batch: AnyBatch) -> AnyBatch:

@@ -65,11 +65,11 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
 def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train) -> list[dict[str, Any]]:
     """Groups of parameters that decay, then of those that do not, each of one pace."""
     groups: dict[tuple[bool, float], dict[str, Any]] = {}
-    for each in learned:
-        still, pace = each.ndim <= 1, paces.get(id(each), 1.0)
+    for parameter in learned:
+        still, pace = parameter.ndim <= 1, paces.get(id(parameter), 1.0)
         decay = 0.0 if still else train.weight_decay
         fresh = {"params": [], "weight_decay": decay, "lr": train.learning_rate * pace, "pace": pace}
-        groups.setdefault((still, pace), fresh)["params"].append(each)
+        groups.setdefault((still, pace), fresh)["params"].append(parameter)
     return [groups[kind] for kind in sorted(groups)]
 
 

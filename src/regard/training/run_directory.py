@@ -266,7 +266,7 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
     """What the codec would save, by name."""
     with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
-        files = sorted(each for each in Path(folder).rglob("*") if each.is_file())
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 

@@ -161,7 +161,7 @@ def effective_values(example: Example, result: Stages, query: int) -> Tensor:
 
 def inputs() -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of the example as attend() takes them."""
-    query, key, value = (each.expand(BATCH, 1, *each.shape) for each in (QUERY, KEY, VALUE))
+    query, key, value = (vectors.expand(BATCH, 1, *vectors.shape) for vectors in (QUERY, KEY, VALUE))
     return query, key, value
 
 

@@ -52,10 +52,10 @@ def work_out_weight(normalise: Any, result: Stages) -> str:
     query, key = result.pair
     scores, shares = result.scores[0, query], result.weights[0, query]
     s, read = float(scores[key]), scores[shares != 0].tolist()
-    listed = " + ".join(f"{each:.3f}" for each in read)
+    listed = " + ".join(f"{number:.3f}" for number in read)
     match type(normalise).__name__:
         case "Softmax" | "Marginal" | "TopK":
-            powers = " + ".join(f"exp({each:.3f})" for each in read)
+            powers = " + ".join(f"exp({number:.3f})" for number in read)
             return f"exp({s:.3f}) / ({powers}) = {math.exp(s) / sum(map(math.exp, read)):.3f}"
         case "Sparsemax":
             tau = (sum(read) - 1) / len(read)
@@ -164,7 +164,7 @@ def _threshold(scores: list[float], power: float) -> float:
     low, high = max(raised) - 1, max(raised)
     for _ in range(50):
         middle = (low + high) / 2
-        total = sum(max(0.0, each - middle) ** (1 / power) for each in raised)
+        total = sum(max(0.0, number - middle) ** (1 / power) for number in raised)
         low, high = (middle, high) if total >= 1 else (low, middle)
     return low
 

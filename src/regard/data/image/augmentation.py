@@ -16,7 +16,7 @@ def named(words: str) -> Change | None:
     """
     if words == "none":
         return None
-    made = tuple(_made(*each.split(":"), words=words) for each in words.split("+"))
+    made = tuple(_made(*part.split(":"), words=words) for part in words.split("+"))
     return made[0] if len(made) == 1 else Several(made)
 
 

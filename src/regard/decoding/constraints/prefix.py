@@ -39,7 +39,7 @@ class Prefix:
 
     def behind(self, token: int) -> "Prefix":
         """The same prefix behind a first token, such as a forced BOS that writes nothing."""
-        moved = ({each: state + 1 for each, state in ways.items()} for ways in self.states)
+        moved = ({way: state + 1 for way, state in ways.items()} for ways in self.states)
         return Prefix(({token: 1}, *moved))
 
     @classmethod

@@ -33,11 +33,11 @@ def expand_specs(
     count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None
 ) -> list[ConstraintSpec]:
     """Constraints for each of so many texts, from one value for all or one for each."""
-    prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [each or "" for each in prefix]
+    prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [text or "" for text in prefix]
     includes, excludes = _expand_phrases("include", count, include), _expand_phrases("exclude", count, exclude)
     if len(prefixes) != count:
         raise ValueError(f"prefix needs one text, or one for each of {count} texts, got {len(prefixes)}")
-    return [ConstraintSpec(*each) for each in zip(prefixes, includes, excludes, strict=True)]
+    return [ConstraintSpec(*arguments) for arguments in zip(prefixes, includes, excludes, strict=True)]
 
 
 def parse_spec(line: Line) -> ConstraintSpec:
@@ -90,7 +90,7 @@ def _expand_phrases(name: str, count: int, phrases: Phrases | None) -> list[tupl
     if isinstance(phrases, str):
         raise ValueError(f"{name} needs a list of phrases, got the text {phrases!r}; one phrase is [{phrases!r}]")
     if phrases is None or all(isinstance(phrase, str) for phrase in phrases):
-        return [tuple(str(each) for each in phrases or ())] * count
+        return [tuple(str(phrase) for phrase in phrases or ())] * count
     if len(phrases) != count:
         raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(phrases)}")
     if wrong := [phrase for phrase in phrases if not _is_text_list(phrase)]:

@@ -45,7 +45,7 @@ def blend(encoded: Sequence[Encoded], shares: Sequence[float]) -> Encoded:
 
     What is no number between others, as which places are real, is the first one's.
     """
-    columns = zip(*(leaves(each, Tensor) for each in encoded), strict=True)
+    columns = zip(*(leaves(source, Tensor) for source in encoded), strict=True)
     mean: Encoded = map_tree(lambda _: _mean(next(columns), shares), encoded[0])
     return mean
 

@@ -117,7 +117,7 @@ def _rated(members: "Sequence[SequencePredictor]", batch: AnyBatch) -> Float[Ten
         models: list[Any] = [member.model for member in members]
         memories = [model.encode(batch.source) for model in models]
     rated = [rate(member.model.decoder, memory, batch.target) for member, memory in zip(members, memories, strict=True)]
-    return torch.stack([each.logprobs[keep] for each in rated])
+    return torch.stack([rating.logprobs[keep] for rating in rated])
 
 
 @torch.no_grad()

@@ -37,7 +37,7 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     check_free(out)
     made = files(writer(run), precision)
     size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
-    return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
+    return f"{out}: ONNX graphs in {precision}, {size:,} bytes; `regard predict {out}` runs them"
 
 
 def writer(run: Path) -> SequencePredictor:

@@ -128,8 +128,8 @@ def render_later(scenes: Sequence[Captioned], size: int, language: Language) -> 
 def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their captions."""
     few = pictures[:SHOWN]
-    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
-    lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
+    files = {f"samples/{number}.png": png(sample()) for number, sample in enumerate(few, 1)}
+    lines = "".join(f"{number}.png\t{sample.caption.text}\n" for number, sample in enumerate(few, 1))
     return {**files, "samples/captions.tsv": lines.encode()} if few else {}
 
 

@@ -32,7 +32,7 @@ class Glimpser(Classifier):
             )
         ]
         kept = batch.source.keep.flatten(1)
-        return Asked(average_probabilities(torch.stack([each.logits for each in found])), found[0].weights, kept)
+        return Asked(average_probabilities(torch.stack([run.logits for run in found])), found[0].weights, kept)
 
     def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""

@@ -108,7 +108,7 @@ class Classifier(ForwardPredictor):
     def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """The loss of a picture, how many of them are right and, of drawn ones, whether the model looks at what it names."""
         parts = self.batches(examples)
-        table: Rows = np.concatenate([self.scored(batch, [examples[each] for each in taken]) for taken, batch in parts])
+        table: Rows = np.concatenate([self.scored(batch, [examples[index] for index in taken]) for taken, batch in parts])
         scores = {"loss": (1, 0, 1.0, "nats a picture"), "accuracy": (2, 0, 100.0, ALL if self.codec.several else ONE)}
         scores |= {"f1": (3, 4, 200.0, F1)} if self.codec.several else {}
         scores |= {LOOKS: (5, 6, 100.0, self.says)} if table[:, 6].any() else {}
@@ -150,7 +150,7 @@ class Classifier(ForwardPredictor):
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
         picture = image_axis(self.codec.read_image(example), self.codec.stride)
-        axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
+        axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[label] for label in order]), "picture": picture}
         looks = {
             name: AxisWeights("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.kept[0]])
             for name, weights in output.weights.items()
@@ -162,7 +162,7 @@ class Classifier(ForwardPredictor):
         """A label that was chosen, and how likely it and the others were."""
         logs = chances.clamp_min(LEAST).log().tolist()
         order = sorted(range(len(logs)), key=lambda each: -logs[each])[:OTHERS]
-        others = tuple((self.codec.labels[each], logs[each]) for each in order)
+        others = tuple((self.codec.labels[label], logs[label]) for label in order)
         return Choice(query, self.codec.labels[label], logs[label], others)
 
 

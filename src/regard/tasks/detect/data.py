@@ -52,8 +52,8 @@ def read(path: str, data: DetectData) -> list[Annotated]:
                 f"each line, in a file called NAME.jsonl, got {part!r}"
             )
     parsed = [_parse_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
-    raise_mistakes(each for each in parsed if isinstance(each, str))
-    return [each for each in parsed if isinstance(each, Annotated)]
+    raise_mistakes(entry for entry in parsed if isinstance(entry, str))
+    return [entry for entry in parsed if isinstance(entry, Annotated)]
 
 
 def _parse_line(row: Any, where: str, data: DetectData) -> Annotated | str:
@@ -130,7 +130,7 @@ def _outside(annotations: Annotated, edges: Iterable[Box], height: int, width: i
     """Errors in the boxes of a picture."""
     objects = zip(annotations.labels or (), annotations.boxes or (), edges, strict=True)
     for number, (label, box, (left, top, right, bottom)) in enumerate(objects, 1):
-        what = f"{annotations.record.where} box {number} ({label}: {', '.join(f'{each:.6g}' for each in box)})"
+        what = f"{annotations.record.where} box {number} ({label}: {', '.join(f'{number:.6g}' for number in box)})"
         if not (right > left and bottom > top):
             yield f"{what} has no size"
         elif min(left, top) < -SLACK or max(right, bottom) > 1 + SLACK:

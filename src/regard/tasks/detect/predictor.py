@@ -90,10 +90,10 @@ class Detector(ForwardPredictor):
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         found = figures(table, every)
         if 1 < len(every) <= CLASSES:
-            for label, each in zip(self.codec.labels, loose(every), strict=True):
-                if there := int(each.objects.sum()):
+            for label, matches in zip(self.codec.labels, loose(every), strict=True):
+                if there := int(matches.objects.sum()):
                     found[f"ap50 {label}"] = measure_mean_precision(
-                        [each], f"average precision, IoU 0.5; there are {there:,}"
+                        [matches], f"average precision, IoU 0.5; there are {there:,}"
                     )
         return found
 
@@ -154,7 +154,7 @@ def figures(table: Rows, every: Sequence[RankedDetections]) -> Metrics:
 
 def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
     """The same at an overlap of a half alone."""
-    return [each._replace(true_positives=each.true_positives[:1]) for each in every]
+    return [matches._replace(true_positives=matches.true_positives[:1]) for matches in every]
 
 
 def things(batch: ImageBatch) -> ObjectBatch:

@@ -46,7 +46,7 @@ class PairCodec(ImageTextCodec):
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts, EOS at the end of each; one that is too long is truncated."""
         encoded = self.target.encode_all([self.prepare(text) for text in texts])
-        return [[*each[: self.max_target_length - 1], EOS] for each in encoded]
+        return [[*tokens[: self.max_target_length - 1], EOS] for tokens in encoded]
 
     def familiar(self, text: str) -> bool:
         """True for a text that fits the model and has a token other than UNK."""

@@ -100,7 +100,7 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
     )
     return {
         "title": example.title,
-        "axes": {name: axis(each, pack) for name, each in example.axes.items()},
+        "axes": {name: axis(positions, pack) for name, positions in example.axes.items()},
         "attentions": [_attention(example, attention_map, film, pack) for attention_map in example.attentions],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),

@@ -63,7 +63,7 @@ def stack(example: Example, attention_map: AttentionMap) -> list[Array]:
     axes = (attention_map.query, attention_map.key) if own else (attention_map.key, attention_map.key)
     layers = [attention for attention in example.attentions if (attention.query, attention.key) == axes]
     below = layers[: layers.index(attention_map)] if own else layers
-    return [*(mixing(_weights(each)) for each in below), mixing(_weights(attention_map), residual=own)]
+    return [*(mixing(_weights(layer)) for layer in below), mixing(_weights(attention_map), residual=own)]
 
 
 def last(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> AttentionMap:

@@ -99,7 +99,7 @@ def joined(name: str, calls: Sequence[Call], row: int) -> AttentionMap:
     cut = (slice(None), slice(queries), slice(kept))
     parts = [_padded(call.weights[row], keys) for call in calls if call.weights is not None]
     weights = np.concatenate(parts, axis=1)[cut] if parts else None
-    rows = tuple(each for call in calls for each in call.rows or () if queries is None or each < queries)
+    rows = tuple(row for call in calls for row in call.rows or () if queries is None or row < queries)
     if calls[0].rows is not None and weights is not None:
         weights = weights[:, : len(rows)] if rows else None  # all chosen ones may be padding
     chosen = calls[0].rows is not None and weights is not None

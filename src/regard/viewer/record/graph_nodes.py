@@ -73,7 +73,7 @@ def _walk(model: nn.Module, attentions: Mapping[str, nn.Module]) -> tuple[dict[s
 
 def plain(module: nn.Module) -> bool:
     """Whether tensors merely pass through: nothing inside learns, but for norms."""
-    return all(_is_norm(each) or not any(True for _ in each.parameters(recurse=False)) for each in module.modules())
+    return all(_is_norm(part) or not any(True for _ in part.parameters(recurse=False)) for part in module.modules())
 
 
 def parameters(module: nn.Module) -> int:
@@ -94,7 +94,7 @@ def _is_norm(module: nn.Module) -> bool:
 
 def _nearest(path: str, *kinds: Iterable[str]) -> str | None:
     while path:
-        if any(path in each for each in kinds):
+        if any(path in names for names in kinds):
             return path
         path = path.rpartition(".")[0]
     return None

@@ -51,12 +51,12 @@ class Probe:
                 loss,
                 {
                     attention_map.name: attention_map.weights
-                    for attention_map in each.attentions
+                    for attention_map in example.attentions
                     if attention_map.weights is not None
                 },
                 number,
             )
-            for number, each in enumerate(found)
+            for number, example in enumerate(found)
         ]
         recorder.frames[:] = thinned([*recorder.frames, *taken], self.count)
 

@@ -44,13 +44,13 @@ class Following(TorchFunctionMode):
 
     def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
         """One operation."""
-        made = frozenset().union(*(self.made(each) for each in inputs))
-        data = [each for each in inputs if each.dtype != torch.bool and not self.made(each)]
-        origin = frozenset().union(*(self.origin(each) for each in data))
+        made = frozenset().union(*(self.made(tensor) for tensor in inputs))
+        data = [tensor for tensor in inputs if tensor.dtype != torch.bool and not self.made(tensor)]
+        origin = frozenset().union(*(self.origin(tensor) for tensor in data))
         if made and data and origin:
             for name in made:
-                for each in data:
-                    self.ran(name, each, self.origin(each))
+                for tensor in data:
+                    self.ran(name, tensor, self.origin(tensor))
             origin, made = made, frozenset()
         if sums and len(origin) > 1:
             origin = self.last(origin)
@@ -88,8 +88,8 @@ def tensors(tree: Any) -> Iterator[Tensor]:
     if isinstance(tree, Tensor):
         yield tree
     elif isinstance(tree, dict):
-        for each in tree.values():
-            yield from tensors(each)
+        for node in tree.values():
+            yield from tensors(node)
     elif isinstance(tree, tuple | list):
-        for each in tree:
-            yield from tensors(each)
+        for node in tree:
+            yield from tensors(node)

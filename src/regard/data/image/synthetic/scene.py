@@ -46,7 +46,7 @@ class Thing(NamedTuple):
     @property
     def edges(self) -> tuple[float, float, float, float]:
         """Left, top, right and bottom."""
-        left, top, right, bottom = (self.radius * each for each in extent(self.shape, self.turn))
+        left, top, right, bottom = (self.radius * number for number in extent(self.shape, self.turn))
         return self.x + left, self.y + top, self.x + right, self.y + bottom
 
 

@@ -59,7 +59,7 @@ class Pretrained:
         """
         if self.model is None:
             return (*[b""] * len(NAMES), *(f" {token}".encode() for token in self.ids[len(NAMES) :]))
-        silent = {each for each, token in self.model.get_added_tokens_decoder().items() if token.special}
+        silent = {number for number, token in self.model.get_added_tokens_decoder().items() if token.special}
         known = [number for number, token in enumerate(self.ids) if number >= len(NAMES) and token not in silent]
         known = [number for number in known if self.model.id_to_token(self.ids[number]) is not None]
         written = dict(zip(known, self._continue(known), strict=True))

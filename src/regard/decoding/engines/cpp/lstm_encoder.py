@@ -74,6 +74,6 @@ class Engine:
         self.spoken.know(tokens.shape[1])
         batch = remove_padding(source)
         data, final = torch.empty(len(batch.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
-        outputs = data.data_ptr(), *(each.data_ptr() for each in final)
+        outputs = data.data_ptr(), *(tensor.data_ptr() for tensor in final)
         self.code.regard_read(ctypes.byref(self.reader), *batch.pointers, *outputs, torch.get_num_threads())
         return Encoded(batch.out(data, keep), keep, final, tokens=tokens)

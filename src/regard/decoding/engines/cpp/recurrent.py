@@ -85,7 +85,7 @@ class Engine:
         network, cross_memory = self.network, memory.memories[CROSS_NAME]
         source = attention.build_source(self.cross, cross_memory)
         keep = None if cross_memory.keep is None else cross_memory.keep.contiguous()
-        states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
+        states = [tensor.transpose(0, 1).contiguous() for tensor in memory.initial]  # layers sources size
         size, places = (len(cross_memory.values), cross_memory.values.shape[2]), [state.data_ptr() for state in states]
         pointers = ctypes.byref(network), ctypes.byref(source), find_address(keep)
         handle = self.code.regard_recurrent(*pointers, *size, *places)

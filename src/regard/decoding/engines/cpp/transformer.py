@@ -87,7 +87,7 @@ def check_plain_stack(stack: Transformer | Encoder) -> str | None:
     if not isinstance(stack.widen, nn.Identity):
         return "needs an embedding as wide as its layers"
     for layer in map(stack.get_submodule, stack.names):
-        norms = [each for name, each in layer.named_children() if name.startswith("around_")]
+        norms = [module for name, module in layer.named_children() if name.startswith("around_")]
         kinds = {type(cast(Any, norm).norm) for norm in norms} | {type(stack.norm)}
         if not kinds <= {nn.LayerNorm, nn.Identity}:
             return "needs layer norms"

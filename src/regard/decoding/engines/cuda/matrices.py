@@ -79,7 +79,7 @@ def collect_layer_weights(layer: Layer, after: nn.Module, dtype: torch.dtype) ->
     norms = [around.norm for around in arounds]
     inner, outer = (cast(Weights, cast_linear(layer.feedforward[place], dtype)) for place in (0, 2))
     return LayerWeights(
-        threefold=concatenate([cast(Weights, cast_linear(each, dtype)) for each in (own.query, own.key, own.value)]),
+        threefold=concatenate([cast(Weights, cast_linear(layer, dtype)) for layer in (own.query, own.key, own.value)]),
         own_output=cast(Weights, cast_linear(own.output, dtype)),
         asks=cast_linear(cross.query, dtype),
         cross_output=cast_linear(cross.output, dtype),

@@ -114,7 +114,7 @@ class TransformerSteps:
         """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()
         for source in memory.memories.values():
-            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in source[:2]))
+            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (tensor.shape for tensor in source[:2]))
             keys, values = (torch.zeros(shape, **like).transpose(1, 2) for shape in shapes)
             self.sources.append(Memory(keys, values))
         self.keep = torch.ones(sentences, self.sources[0].keys.shape[2], dtype=torch.bool, device=engine.table.device)

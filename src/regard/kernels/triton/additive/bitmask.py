@@ -32,7 +32,7 @@ class Bitmask(NamedTuple):
 
     def steps(self) -> list[int]:
         """Strides of batch, heads, and queries or tiles; 0 along a broadcast axis."""
-        return [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
+        return [0 if tensor.shape[axis] == 1 else tensor.stride(axis) for tensor in self for axis in range(3)]
 
 
 class CacheEntry(NamedTuple):

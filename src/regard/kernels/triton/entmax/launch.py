@@ -77,10 +77,10 @@ def backward(
     from regard.kernels.triton.entmax import backward as programs
 
     batch, heads, queries, _ = query.shape
-    gradients = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values)]
+    gradients = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, keys, values)]
     means = edges.new_empty(batch, heads, queries)
     d_alpha = None if alpha.alphas is None else edges.new_empty(batch, heads, queries)
-    sides = *(pack_rows(each) for each in (query, keys, values, gradient)), edges, means
+    sides = *(pack_rows(tensor) for tensor in (query, keys, values, gradient)), edges, means
     rest = *_build_scope_arguments(plan, alpha), alpha.alpha, *_build_number_arguments(query, keys, values, plan)
     d_query, d_keys, d_values = (pack_rows(gradient) for gradient in gradients)
     kind = _build_compile_arguments(values, plan, alpha)

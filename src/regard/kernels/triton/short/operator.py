@@ -93,7 +93,7 @@ def _launch_backward(gradients: Three, d_context: Tensor, query: Tensor, keys: T
 def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
     """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (MultiHead.packed)."""
     batch, heads, _, size = query.shape
-    parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
+    parts = [tensor for tensor in (query, keys, values) if tensor.stride(2) == keys.stride(2) and tensor.shape == keys.shape]
     count = keys.stride(2) // (heads * size)
     if keys.shape != values.shape or keys.stride(2) != count * heads * size or len(parts) != count or count < 2:
         return allocate_output(query), allocate_output(keys), allocate_output(values)
