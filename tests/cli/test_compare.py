@@ -103,3 +103,17 @@ def test_the_child_is_no_command_for_people():
     shown = CliRunner().invoke(app, ["--help"]).output
     assert "compare " in shown
     assert "compare-one" not in shown
+
+
+@here
+def test_a_comparison_that_is_stopped_says_what_is_kept(tmp_path, monkeypatch):
+    def stop(*_):
+        raise Interrupted(130)
+
+    monkeypatch.setattr(sweeping, "run_jobs", stop)
+    ended = compare("--vary", "model.attention=none,dot", "--out", tmp_path / "cmp")
+    assert ended.exit_code == 130
+    assert (
+        f"stopped: 0 of 2 trainings are done and kept in {tmp_path / 'cmp'}, those under way have saved a checkpoint; the same "
+        "command goes on from there"
+    ) in ended.output
