@@ -263,7 +263,7 @@ class Retriever(ForwardPredictor):
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        reranked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
+        reranked = [select_nearest(scores, self.config.model.rerank_top_k) for scores in (logits, logits.mT)]
         wanted = (reranked[0] | reranked[1].mT).nonzero()
         closer = logits.clone()
         closer[tuple(wanted.mT)] = score_pairs(

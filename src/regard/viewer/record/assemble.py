@@ -204,7 +204,7 @@ def between(model: nn.Module, attentions: Mapping[str, nn.Module], run: Run, its
 def half(model: nn.Module | None, name: str) -> str | None:
     """The half of an encoder-decoder that an attention is in, also where a model has several such pairs."""
     for part in name.split("."):
-        pair = all(isinstance(getattr(model, each, None), nn.Module) for each in ("encoder", "decoder"))
+        pair = all(isinstance(getattr(model, half, None), nn.Module) for half in ("encoder", "decoder"))
         if pair and part in ("encoder", "decoder"):
             return part
         model = getattr(model, part, None)

@@ -44,18 +44,18 @@ class Following(TorchFunctionMode):
 
     def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
         """One operation."""
-        learned_from = frozenset().union(*(self.parameter_boxes(each) for each in inputs))
-        data = [each for each in inputs if each.dtype != torch.bool and not self.parameter_boxes(each)]
-        origin = frozenset().union(*(self.origin(each) for each in data))
+        learned_from = frozenset().union(*(self.parameter_boxes(tensor) for tensor in inputs))
+        data = [tensor for tensor in inputs if tensor.dtype != torch.bool and not self.parameter_boxes(tensor)]
+        origin = frozenset().union(*(self.origin(tensor) for tensor in data))
         if learned_from and data and origin:
             for name in learned_from:
-                for each in data:
-                    self.ran(name, each, self.origin(each))
+                for tensor in data:
+                    self.ran(name, tensor, self.origin(tensor))
             origin, learned_from = learned_from, frozenset()
         if sums and len(origin) > 1:
             origin = self.last(origin)
-        for each in outputs:
-            self.origins[each], self.learned[each] = origin, learned_from
+        for tensor in outputs:
+            self.origins[tensor], self.learned[tensor] = origin, learned_from
 
     def last(self, names: Names) -> Names:
         """Those of the boxes from which no other of them follows: x + f(x) comes from f."""
