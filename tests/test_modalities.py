@@ -26,6 +26,7 @@ OWN = {
         "tasks.vqa",
         "interop",
     ),
+    "series": ("tasks.forecast",),
     "text": (
         "tasks.inflect",
         "tasks.kinds.text",

@@ -29,7 +29,7 @@ def test_every_help_has_an_example(arguments):
 
 
 def test_the_version_is_the_package_s():
-    assert run("--version").stdout == f"regard {regard.__version__}\n"
+    assert re.fullmatch(rf"regard {re.escape(regard.__version__)}( \(commit [0-9a-f]+\))?\n", run("--version").stdout)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["list", "score"], ["show", "--help"], ["bench"]], ids=str)

@@ -112,4 +112,6 @@ def _lacking(path: Path) -> str:
     do = "give the directory that `regard train --out DIR` wrote"
     if (path / "config.json").is_file() and (path / MODEL).is_file():
         do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
+    if (path / "export.json").is_file():
+        do = "it is an export that runs without regard, by the code in its README.md; give the run that it was made from"
     return f"{what}; {do}"

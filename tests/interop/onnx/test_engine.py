@@ -80,9 +80,9 @@ def test_an_engine_makes_its_graphs_once_and_keeps_them_beside_the_model(copy, e
 
     def make(trained, precision):
         made.append(precision)
-        return {name: (exported / name).read_bytes() for name in (ENCODER, STEP)}
+        return tuple((exported / name).read_bytes() for name in (ENCODER, STEP))
 
-    monkeypatch.setattr(writing, "files", make)
+    monkeypatch.setattr(writing, "graphs", make)
     first, second = (engine(copy, engine="onnx") for _ in range(2))
     assert made == ["float32"]
     assert [each.text for each in first.predict(TEXTS)] == [each.text for each in second.predict(TEXTS)]
@@ -97,7 +97,7 @@ def test_the_command_aligns_and_traces_by_this_engine(copy, traced, tmp_path):
     done = CliRunner().invoke(app, [*asked, "--engine", "onnx", "--trace", str(out)])
     assert (right.exit_code, done.exit_code) == (0, 0), done.output
     assert done.stdout == right.stdout
-    assert "1 traced. Exported graphs tell where their decoder looked" in done.stderr
+    assert "1 traced. Exported graphs have the attention of the decoder" in done.stderr
     assert [look.name for look in Trace.load(out).example().attentions] == ["decoder.cross"]
 
 

@@ -30,16 +30,18 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     """
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine onnx runs on the CPU here, got --device {device}; leave one of the two out")
-    from regard.interop.onnx.write import files, writer
+    from regard.interop.onnx.write import graphs, writer
 
     trained = writer(directory)
     allow(trained, precision)
     if isinstance(trained, Onnx):
         return trained
 
-    home = cache_engine(directory, f"onnx-{precision}", lambda: files(trained, precision))
-    graphs = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
-    return Onnx(trained.task, trained.config, trained.codec, graphs, trained.head)
+    home = cache_engine(
+        directory, f"onnx-{precision}", lambda: dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    )
+    files = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
+    return Onnx(trained.task, trained.config, trained.codec, files, trained.head)
 
 
 def allow(trained: SequencePredictor, precision: str) -> None:

@@ -1,12 +1,13 @@
 """Export to ONNX: what regard.load opens, and whose graphs any runtime of ONNX can run.
 
-    encoder.onnx  step.onnx  config.toml  codec files  manifest.json
+    encoder.onnx  step.onnx  tokenizers  export.json  README.md  config.toml  codec files  manifest.json
 
 These lie in one file where its name ends in .zip (`archive.py` says why), else in a directory. Each graph has its weights
 inside; `graphs.py` says what goes in and comes out.
 """
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from regard import config as configuration
@@ -24,6 +25,8 @@ from regard.interop.onnx.sessions import ENCODER, Graph
 from regard.interop.onnx.sources import source_limit
 from regard.interop.output import check_free, write_directory, write_file
 from regard.interop.require import needed
+from regard.interop.standalone import CONFIG as DESCRIPTION
+from regard.interop.standalone import README, build_tokenizers, describe, dump, fill_readme
 from regard.models.seq2seq import Seq2Seq
 from regard.training.run_directory import ARCHIVE, CONFIG, STEP
 
@@ -37,7 +40,10 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     check_free(out)
     made = files(writer(run), precision)
     size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
-    return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
+    return (
+        f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them, and the code in its "
+        "README.md does so without regard"
+    )
 
 
 def writer(run: Path) -> SequencePredictor:
@@ -61,9 +67,26 @@ def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, b
     found = graphs(trained, precision)
     texts = {CONFIG: f'task = "{trained.name}"\n{configuration.write(trained.config)}'.encode(), **codec(trained)}
     every = {ENCODER: found[0], STEP: found[1], **texts}
+    every |= standalone(trained, every)
     noted = {} if trained.head == Head() else {ENTRY: trained.head._asdict()}
     digests = {name: manifest.digest(data) for name, data in every.items()}
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}, **noted})}
+
+
+def standalone(trained: SequencePredictor, graphs: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Tokenizers, export.json and README.md, by which the graphs run without regard."""
+    tokenizers, most = build_tokenizers(trained.codec), source_limit(trained.config)
+    described, template, more = {}, "onnx/readme_text.md", {}
+    if not isinstance(most, int):
+        data, stride = trained.config.data, most.stride
+        described["image"] = {"height": data.height, "width": data.width, "channels": data.channels, "stride": stride}
+        template, more = "onnx/readme_image.md", {"mode": "L" if data.channels == 1 else "RGB"}
+    forced = trained.config.search.forced_bos is not None
+    likeliest = "int(scores.argmax())"
+    more["choice"] = f'{likeliest} if answer else export["forced_bos"]' if forced else likeliest
+    page = fill_readme(template, trained, tokenizers, **more)
+    files = {name: graphs[name] for name in (ENCODER, STEP)} | tokenizers.files
+    return {**tokenizers.files, DESCRIPTION: dump(describe(trained, tokenizers, files, **described)), README: page.encode()}
 
 
 def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[bytes, bytes]:
