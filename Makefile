@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test check viewer docs bench gpu soak clean
 
-demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, show what was looked at
+demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, print its attention weights
 	rm -rf $(DEMO)
 	$(BIN)/regard train translate --train.max_steps=400 --out $(DEMO)
 	@echo && echo "Tom chases Jerry" && echo
@@ -42,7 +42,7 @@ bench: $(READY)  ## speed and memory beside PyTorch, appended to benchmarks/resu
 gpu:  ## parity and benchmarks on a GPU, in under eight minutes; PYTHON needs torch and triton and nothing else
 	$(PYTHON) benchmarks/gpu.py
 
-soak: $(READY)  ## the long counts; on a GPU 2,000 drawn shapes and 250 repeats, without one a few in the interpreter
+soak: $(READY)  ## the long counts; on a GPU 2,000 random shapes and 250 repeats, without one a few in the interpreter
 	$(PYTEST) $(HOOK) -m "soak and not unhooked"
 	$(PYTEST) -m "soak and unhooked" --timeout 1200
 

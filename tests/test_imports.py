@@ -14,7 +14,20 @@ from pathlib import Path
 import regard
 
 SOURCE = Path(regard.__file__).parent
-BOTTOM = ("errors", "inputs", "user_cache", "regular_files", "io", "manifest", "registry", "tree", "boundary", "components")
+BOTTOM = (
+    "errors",
+    "inputs",
+    "user_cache",
+    "regular_files",
+    "io",
+    "manifest",
+    "registry",
+    "tree",
+    "boundary",
+    "extras",
+    "revision",
+    "components",
+)
 ORDER = (
     *BOTTOM,
     "config",

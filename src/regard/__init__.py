@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # names that are imported when they are first used
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Prediction",
     "Trace",

@@ -115,7 +115,7 @@ def run_reference(request: Request, scores: Float[Tensor, "batch scored_heads qu
     """
     heads = request.query.shape[1]
     allowed = request.allowed
-    normalised = request.normalise(request.scores() if scores is None else scores, allowed)
+    normalised = request.normalise(request.score(*request.score_arguments) if scores is None else scores, allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     dropped = F.dropout(weights, request.dropout) if request.dropout else weights
     combined = combine(request.score, dropped, repeat_heads(request.values, heads), request.offset)

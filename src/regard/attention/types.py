@@ -135,9 +135,13 @@ class Request(NamedTuple):
         batch, heads, queries, _ = self.query.shape
         return self.scope.allowed(batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
 
+    @property
+    def score_arguments(self) -> tuple[Any, ...]:
+        """Arguments of the score: queries, keys of every head and, where it depends on positions, the offset."""
+        keys = repeat_heads(self.keys, self.query.shape[1])
+        return (self.query, keys, self.offset) if is_positional(self.score) else (self.query, keys)
+
     def scores(self) -> Float[Tensor, "batch heads queries keys"]:
         """The scores, the first stage."""
-        keys = repeat_heads(self.keys, self.query.shape[1])
-        score: Any = self.score
-        scores: Tensor = score(self.query, keys, self.offset) if is_positional(score) else score(self.query, keys)
+        scores: Tensor = self.score(*self.score_arguments)
         return scores

@@ -11,6 +11,7 @@ from typing import Any
 from regard.data.lines import Bounds, unreadable
 from regard.data.records import Columns, Record, no_column, numbered, parse_lines, record
 from regard.errors import DataError
+from regard.extras import describe_install
 from regard.inputs import open_regular
 
 ROWS = 4096
@@ -57,7 +58,7 @@ def open_parquet(path: str) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
         raise DataError(
-            f"{path} needs pyarrow, which is not installed: pip install 'regard[parquet]', or give the data as TSV or JSONL"
+            f"{path} needs pyarrow, which is not installed: {describe_install('parquet')}, or give the data as TSV or JSONL"
         ) from error
     try:
         with open_regular(path) as stream, ParquetFile(stream) as file:

@@ -1,6 +1,6 @@
-"""Where a training begins that does not begin with nothing: the weights and the vocabularies of another run.
+"""Initialisation from another run (fine-tuning): its weights and vocabularies.
 
-A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
+A resumed training has all that it needs in its own directory, so that the other run may be removed by then.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from regard.training.state_dict import agree, named, restore, weights
 
 
 class Start(NamedTuple):
-    """What to begin with; no weights where the training goes on from a checkpoint of its own."""
+    """Codec and initial weights; no weights where a training is resumed from its own checkpoint."""
 
     codec: Any
     tensors: Mapping[str, Tensor]
@@ -49,14 +49,14 @@ def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | Non
                 return Start(load_codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
-    found = load(config.train.init_from, "cpu")
-    if found.config.FAMILY != config.FAMILY:
+    predictor = load(config.train.init_from, "cpu")
+    if predictor.config.FAMILY != config.FAMILY:
         raise RefusedError(
-            f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
+            f"train.init_from={config.train.init_from} is a run of {predictor.name}, which reads {predictor.codec.kind}"
         )
-    same_tokens(found, config.data, config.train.init_from)
-    codec, tensors = found.codec.adapt(config.data), weights(found.model)
-    check_model(found, config, codec, tensors)
+    check_tokens(predictor, config.data, config.train.init_from)
+    codec, tensors = predictor.codec.adapt(config.data), weights(predictor.model)
+    check_model(predictor, config, codec, tensors)
     return Start(codec, tensors, f"train.init_from={config.train.init_from}")
 
 
@@ -71,32 +71,32 @@ def begun(out: Path) -> bool:
     return False
 
 
-def same_tokens(found: Predictor, now: Any, origin: str) -> None:
+def check_tokens(predictor: Predictor, now: Any, origin: str) -> None:
     """Refuse settings that make a codec, and that the one taken over does not heed."""
-    for name in found.codec.settings:
-        old, new = getattr(found.config.data, name), getattr(now, name)
+    for name in predictor.codec.settings:
+        old, new = getattr(predictor.config.data, name), getattr(now, name)
         if old != new:
             raise RefusedError(
                 f"train.init_from={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken "
-                f"over, so that their numbers mean the same. {name_config(found.name, origin)}"
+                f"over, so that their numbers mean the same. {name_config(predictor.name, origin)}"
             )
 
 
-def check_model(found: Predictor, config: Any, codec: Any, tensors: Mapping[str, Tensor]) -> None:
+def check_model(predictor: Predictor, config: Any, codec: Any, tensors: Mapping[str, Tensor]) -> None:
     """Refuse a config whose model the weights do not fit, before data is read, and name the settings that differ."""
     origin = str(config.train.init_from)
     with torch.device("meta"):  # which takes neither time nor memory
-        model = found.task.build(config, codec)
+        model = predictor.task.build(config, codec)
     try:
         agree(named(model), tensors, f"train.init_from={origin}")
     except RefusedError as error:
-        before, now = (flat(plain(each.model)) for each in (found.config, config))
+        before, now = (flat(plain(each.model)) for each in (predictor.config, config))
         pairs = {name: (before.get(name), now.get(name)) for name in sorted({*before, *now})}
         changes = [f"model.{name} is {old} there and {new} here" for name, (old, new) in pairs.items() if old != new]
         if not changes:
             raise
         raise RefusedError(
-            f"train.init_from={origin} is of another model: {', '.join(changes)}. {name_config(found.name, origin)}"
+            f"train.init_from={origin} is of another model: {', '.join(changes)}. {name_config(predictor.name, origin)}"
         ) from error
 
 

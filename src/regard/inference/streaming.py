@@ -43,14 +43,14 @@ def stream(trained: "SequencePredictor", source: Input, beam: int, wish: Constra
         with torch.no_grad():
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
         plan = trained.plan(trained.limits(batch.source), beam, [wish])
-        found = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
-        yield from pieces(StableText(trained.text), found)
+        decided = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
+        yield from pieces(StableText(trained.text), decided)
 
 
-def pieces(written: StableText, found: Iterable[Sequence[int]]) -> Iterator[str]:
+def pieces(written: StableText, decided: Iterable[Sequence[int]]) -> Iterator[str]:
     """What each of several beginnings of an answer adds to the one before; the last of them is the whole."""
     tokens: Sequence[int] = ()
-    for tokens in found:
+    for tokens in decided:
         if piece := written.more(tokens):
             yield piece
     if piece := written.rest(tokens):

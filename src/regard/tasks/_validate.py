@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from regard.config import VitPart
 from regard.errors import ConfigError
+from regard.extras import describe_install
 from regard.models.packing import check_settings
 
 
@@ -292,7 +293,7 @@ def trainable(config: Any) -> None:
         )
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
-            "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
+            f"train.tensorboard needs the tensorboard package, which is not installed: {describe_install('track')}, "
             "or leave the setting out; log.jsonl has the same numbers"
         )
 

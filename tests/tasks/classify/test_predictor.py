@@ -15,7 +15,7 @@ from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.predictor import Asked, Classifier, labelled, wanted
+from regard.tasks.classify.predictor import Classifier, ClassifierOutput, labelled, mark_labels
 from regard.tasks.classify.synthetic import SyntheticScene
 from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
@@ -31,8 +31,8 @@ def classifier(several=True, config=CONFIG):
 
 
 def output(*logits, weights=None):
-    kept = torch.ones(len(logits), 8, dtype=torch.bool)
-    return Asked(torch.tensor(logits), {} if weights is None else {"queries.attention": weights}, kept)
+    mask = torch.ones(len(logits), 8, dtype=torch.bool)
+    return ClassifierOutput(torch.tensor(logits), {} if weights is None else {"queries.attention": weights}, mask)
 
 
 def pictured(picture=None, labels=None):
@@ -96,7 +96,9 @@ def test_looks_counts_labels_whose_largest_weight_lies_on_such_a_thing():
     model.codec = replace(CODEC, height=16, width=16)
     weights = torch.zeros(1, 1, 3, 4)
     weights[0, 0, :, 0] = 1.0  # all three look at the circle, in the top left corner
-    found = Asked(torch.tensor([[9.0, -9.0, 9.0]]), {"queries.attention": weights}, torch.ones(1, 4, dtype=torch.bool))
+    found = ClassifierOutput(
+        torch.tensor([[9.0, -9.0, 9.0]]), {"queries.attention": weights}, torch.ones(1, 4, dtype=torch.bool)
+    )
     model.forward = lambda batch, weights=False: found
     figures = model.evaluate_examples([pictured(SyntheticScene(boxed, 16), [0, 2])])
     assert (figures["looks"].value, figures["accuracy"].value) == (50, 100)
@@ -122,6 +124,6 @@ def test_a_trace_shows_the_likeliest_labels_first_over_the_picture(tmp_path):
 def test_labels_that_hold_are_marked_and_a_batch_without_any_is_refused():
     loader = classifier().codec.loader([pictured(labels=[0, 2]), pictured(labels=[])], 1 << 12)
     [(_, batch)] = loader.in_order()
-    assert wanted(batch, 3).tolist() == [[True, False, True], [False] * 3]
+    assert mark_labels(batch, 3).tolist() == [[True, False, True], [False] * 3]
     with pytest.raises(ValueError, match="a batch needs labels, and this one has only pictures"):
         labelled(ImageBatch(batch.source))

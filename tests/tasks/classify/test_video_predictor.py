@@ -10,7 +10,7 @@ from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.predictor import Asked
+from regard.tasks.classify.predictor import ClassifierOutput
 from regard.tasks.classify.synthetic import SyntheticClip
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_predictor import Watcher, filled, sheet
@@ -71,11 +71,11 @@ def test_a_sheet_has_frames_row_by_row():
 
 def test_looks_counts_clips_whose_most_looked_at_frame_shows_the_motion():
     clip = Clip(Thing("star", "red", 128, 128, 30), "left", 2, 8)
-    model, kept = watcher(), torch.ones(8, 4, dtype=torch.bool)
+    model, mask = watcher(), torch.ones(8, 4, dtype=torch.bool)
     for frame, hit in ((2, 1), (5, 1), (1, 0), (6, 0)):
         weights = torch.zeros(1, 1, 1, 8)
         weights[..., frame] = 1.0
-        found = Asked(torch.zeros(1, 2), {"time.attention": weights}, kept)
+        found = ClassifierOutput(torch.zeros(1, 2), {"time.attention": weights}, mask)
         example = ImageExample(SyntheticClip(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
         assert model.hits(example, 0, found) == (hit, 1)
     assert model.hits(ImageExample("a"), 0, found) == (0, 0)

@@ -10,7 +10,7 @@ from regard.data.table import DataError
 from regard.models.detections import Detections
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.model import Detected, Proposals
-from regard.tasks.detect.predictor import Detector, picked, things
+from regard.tasks.detect.predictor import Detector, select_detections, things
 from regard.tasks.detect.task import Config
 
 CONFIG = read(
@@ -154,8 +154,8 @@ def perfect(objects, classes):
 
 def test_some_of_what_was_found():
     found = Detections(torch.arange(3), torch.rand(3, 4), torch.rand(3))
-    assert picked(found, 2).labels.tolist() == [0, 1]
-    assert picked(found, 3, 2).queries is None
+    assert select_detections(found, 2).labels.tolist() == [0, 1]
+    assert select_detections(found, 3, 2).queries is None
 
 
 def test_a_batch_without_boxes_is_refused(detector, picture):

@@ -13,7 +13,7 @@ from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
 from regard.models.readout import Answer
 from regard.tasks.vqa.config import VqaModel
-from regard.tasks.vqa.predictor import hit, last
+from regard.tasks.vqa.predictor import count_hit, last
 from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
@@ -120,11 +120,11 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
     first, other = seeing.codec.answers[:2]
     corner = Scene((Thing("star", "red", 20, 20, 16), Thing("ring", "red", 200, 200, 16)))
     asked = [("where is the star?", first, (0,)), ("where is the ring?", other, (1,)), ("is there a cross?", other, ())]
-    drawn = [
+    sample = [
         SyntheticQuestion(SceneQuestion(corner, "where", Question(*both), Question(*both), things), 32)
         for *both, things in asked
     ]
-    examples = seeing.codec.encode_all([each.record for each in drawn], renderers=drawn).examples
+    examples = seeing.codec.encode_all([each.record for each in sample], renderers=sample).examples
     figures = seeing.evaluate_examples(examples)
     assert (round(figures["accuracy"].value, 2), figures["looks"].value) == (33.33, 50.0)
     chances = seeing.model.logits.detach().log_softmax(-1)
@@ -154,4 +154,9 @@ def test_a_look_hits_the_box_of_a_thing_that_decides():
         for things in ((0,), ())
     )
     on, off = torch.eye(16)[0], torch.eye(16)[15]
-    assert (hit(there, on, 8), hit(there, off, 8), hit(absent, on, 8), hit(None, on, 8)) == ((1, 1), (0, 1), (0, 0), (0, 0))
+    assert (count_hit(there, on, 8), count_hit(there, off, 8), count_hit(absent, on, 8), count_hit(None, on, 8)) == (
+        (1, 1),
+        (0, 1),
+        (0, 0),
+        (0, 0),
+    )

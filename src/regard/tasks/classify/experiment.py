@@ -33,7 +33,7 @@ from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
 from regard.tasks.classify.loss import reinforce_loss
 from regard.tasks.classify.model import Labels, Pooled
-from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled, wanted
+from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled, mark_labels
 from regard.tasks.classify.synthetic import RADII, SyntheticClip, SyntheticScene
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
@@ -158,7 +158,7 @@ class ClassifyLoss:
             return glimpse_loss(model, batch, self.config.model.episodes, smoothing)
         logits = answer(model, batch).logits
         if self.codec.several:
-            return multi_label_loss(logits, wanted(batch, len(self.codec.labels)), smoothing)
+            return multi_label_loss(logits, mark_labels(batch, len(self.codec.labels)), smoothing)
         return single_label_loss(logits, labelled(batch).data[:, 0], smoothing)
 
 

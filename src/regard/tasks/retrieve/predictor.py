@@ -1,4 +1,4 @@
-"""A retriever that was trained: asked with a text it finds pictures, asked with a picture it finds texts."""
+"""Retriever: pictures for a text, and texts for a picture."""
 
 import math
 import os
@@ -44,7 +44,7 @@ class Hit(NamedTuple):
     pair: ImageExample
     score: float
     text: str
-    """What was found: a text, or the path of a picture."""
+    """The retrieved text, or the path of the retrieved picture."""
 
 
 class Retriever(ForwardPredictor):
@@ -55,13 +55,13 @@ class Retriever(ForwardPredictor):
 
     def among(self, index: Index | Path | str) -> "Retriever":
         """Search this index from now on; one that another model made is refused."""
-        found = index if isinstance(index, Index) else Index.load(Path(index))
-        if found.model != fingerprint(self.model):
+        loaded = index if isinstance(index, Index) else Index.load(Path(index))
+        if loaded.model != fingerprint(self.model):
             raise RefusedError(
                 f"{index if not isinstance(index, Index) else 'the index'} was made by another model, whose vectors mean "
                 "nothing to this one; make it anew: regard index RUN --file LIST --out NAME.safetensors"
             )
-        self.index = found
+        self.index = loaded
         return self
 
     def set_index(self, path: str) -> None:
@@ -108,11 +108,14 @@ class Retriever(ForwardPredictor):
         """True if there is a picture to read, or a text of which the model knows something."""
         text = query_text(source)
         if self.query_kind(text) == "texts":
-            return bool(self.codec.familiar(text))
+            return bool(self.codec.knows_token(text))
         size(Path(text))
         return True
 
-    fits = is_known
+    def fits(self, source: Input) -> bool:
+        """True if an input is known and, if it is a text, not longer than the model reads."""
+        text = query_text(source)
+        return bool(self.codec.familiar(text)) if self.query_kind(text) == "texts" else self.is_known(text)
 
     def outcomes(
         self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
@@ -135,10 +138,10 @@ class Retriever(ForwardPredictor):
             if done.issuperset(numbers):
                 yield from ((number, []) for number in numbers)
             else:
-                found = self.found([inputs[number] for number in numbers], kind, best)
-                yield from zip(numbers, found, strict=True)
+                hits = self.search_and_rerank([inputs[number] for number in numbers], kind, best)
+                yield from zip(numbers, hits, strict=True)
 
-    def found(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
+    def search_and_rerank(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
         """The nearest of each question by their vectors and, of these, those that fit best."""
         index = self.searched("pictures" if kind == "texts" else "texts")
         records = [Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)]
@@ -146,7 +149,7 @@ class Retriever(ForwardPredictor):
         pointing = (vectors.isfinite().all(1) & vectors.any(1)).tolist()
         if not all(pointing):
             some = [question for question, points in zip(questions, pointing, strict=True) if points]
-            answers = iter(self.found(some, kind, best) if some else ())
+            answers = iter(self.search_and_rerank(some, kind, best) if some else ())
             return [next(answers) if points else unscored_error() for points in pointing]
         asked = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
         again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
@@ -212,9 +215,9 @@ class Retriever(ForwardPredictor):
 
     def decode(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """What each word of a text looked at on its picture; without a closer look, what the picture's tower looked at."""
-        return [[self.looked(example, row, output)] for row, example in enumerate(examples)]
+        return [[self.align_pair(example, row, output)] for row, example in enumerate(examples)]
 
-    def looked(self, example: ImageExample, row: int, output: Any) -> Prediction:
+    def align_pair(self, example: ImageExample, row: int, output: Any) -> Prediction:
         """One pair."""
         places, words = self.sides(example)
         across = [name for name in output.weights if name.startswith("reranking.")]
@@ -260,13 +263,13 @@ class Retriever(ForwardPredictor):
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        looked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
-        wanted = (looked[0] | looked[1].mT).nonzero()
+        reranked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
+        wanted = (reranked[0] | reranked[1].mT).nonzero()
         closer = logits.clone()
         closer[tuple(wanted.mT)] = score_pairs(
             self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches
         )
-        return merge_rankings(logits, closer, looked[0]), merge_rankings(logits.mT, closer.mT, looked[1])
+        return merge_rankings(logits, closer, reranked[0]), merge_rankings(logits.mT, closer.mT, reranked[1])
 
     def trace_parts(self, example: ImageExample, output: Any) -> ForwardTrace:
         """Each word over the picture, and what the towers looked at."""

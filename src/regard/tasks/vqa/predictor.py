@@ -1,4 +1,4 @@
-"""A model that answers questions about pictures: what it says, how often it is right, and where it looked."""
+"""Visual question answering: answers, accuracy, and attention of the hops."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -111,14 +111,14 @@ class Answerer(ForwardPredictor):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        drawn = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
-        output = self.infer(batch, weights=any(drawn))
+        sample = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
+        output = self.infer(batch, weights=any(sample))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
         right = compute_credit(logits, wanted)
-        looks = last(output.weights) if any(drawn) else torch.zeros(len(examples), 1, 1)
+        looks = last(output.weights) if any(sample) else torch.zeros(len(examples), 1, 1)
         return [
-            [1.0, float(loss[row]), float(right[row]), *hit(drawn[row], looks[row, 0], self.codec.stride)]
+            [1.0, float(loss[row]), float(right[row]), *count_hit(sample[row], looks[row, 0], self.codec.stride)]
             for row in range(len(examples))
         ]
 
@@ -150,9 +150,9 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     return found
 
 
-def hit(drawn: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+def count_hit(sample: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
     """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
-    region = None if drawn is None else drawn.region
+    region = None if sample is None else sample.region
     if region is None:
         return 0.0, 0.0
     return float(downsample_mask(region[None], stride)[0].flatten()[int(weights.argmax())]), 1.0

@@ -15,12 +15,11 @@ from regard.attention.module import Attention
 from regard.attention.visual import Visual
 from regard.data.axis import Axis
 from regard.viewer.record import probe
-from regard.viewer.record.assemble import Between, Run, examples
+from regard.viewer.record.assemble import Between, Run, between, examples
 from regard.viewer.record.calls import Call
 from regard.viewer.record.graph import Tracer
 from regard.viewer.record.hooks import Wanted, instead
 from regard.viewer.record.patches import answer, remember, take_step
-from regard.viewer.record.places import between
 from regard.viewer.record.visual_hooks import about, look_at
 from regard.viewer.trace import Example, Frame, Graph, Trace
 
