@@ -25,6 +25,10 @@ class DamagedWarning(UserWarning):
     """Something damaged was found, set aside, and done without."""
 
 
+class MissingExtraError(ModuleNotFoundError):
+    """A package of an extra that is not installed; the text names the extra."""
+
+
 class DataWarning(UserWarning):
     """Data that can be read, and probably otherwise than it is meant."""
 

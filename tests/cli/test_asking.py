@@ -88,7 +88,7 @@ def test_a_page_shows_the_picture_and_the_question(run, picture, tmp_path):
     [
         (["predict", "RUN", "PICTURE"], "needs a picture and a question, PATH TAB QUESTION"),
         (["predict", "RUN", "PICTURE", "--question", "xyzzy"], "input:1 has nothing in it that the model knows"),
-        (["predict", "RUN", "PICTURE", "--question", "what " * 64], "or more than the 63 tokens that it reads"),
+        (["predict", "RUN", "PICTURE", "--question", "what " * 64], "has more than the 63 tokens that the model reads"),
         (["predict", "RUN", "PICTURE\twhy?", "--question", ASKED], "input 1 has a question of its own"),
         (["predict", "RUN", "gone.png", "--question", ASKED], "gone.png"),
         (["predict", "RUN", "PICTURE", "--question", ASKED, "--beam", "2"], "--beam is for models that write text"),

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand
 
 from regard import __version__
-from regard.errors import ConfigError, DamagedError, DataError, FailedError, RefusedError, UnwritableError
+from regard.errors import ConfigError, DamagedError, DataError, FailedError, MissingExtraError, RefusedError, UnwritableError
 from regard.revision import describe_version
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 DEBUG = "On an error, show the traceback too."
-MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
+MISTAKES = (ConfigError, DataError, MissingExtraError, RefusedError, DamagedError, UnwritableError)
 """Errors that the user can correct. So is a bare LookupError (an unknown name), but not a KeyError."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""

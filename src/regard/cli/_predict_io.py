@@ -1,13 +1,14 @@
 """Batched prediction: inputs are answered window by window, sorted by length within one, and written in order."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from regard.cli._bad_inputs import BadInputs
+from regard.cli._bad_inputs import BadInputs, Reason
 from regard.cli._journal import Head, Journal, WrittenAnswer
 from regard.cli._progress import ProgressLine
 from regard.errors import DataError
@@ -30,6 +31,8 @@ class Unanswered(NamedTuple):
 
     many: int = 0
     first: int = 0
+    inputs: int = 0
+    """Number of all inputs; 0 where they are not counted."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class AnswerWriter:
     unknown: str | None = None
     as_json: bool = False
     bad_inputs: BadInputs | None = None
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    """Number of inputs without an answer, by the reason."""
+    without_boxes: list[int] = field(default_factory=list)
+    """Places of the inputs of a detector that found nothing."""
 
     def answer_window(
         self,
@@ -72,21 +79,31 @@ class AnswerWriter:
             answers = [] if isinstance(answer_or_report, DataError) else answer_or_report
             if isinstance(answer_or_report, DataError):
                 self.report(before + place + 1, text, answer_or_report)
+            elif answers and answers[0].boxes == []:
+                self.without_boxes.append(before + place + 1)
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not answer_or_report)
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
         try:
-            return bool(text.strip()) and self.model.fits(text)
+            if not text.strip():
+                return False
+            if self.model.fits(text):
+                return True
+            self.reasons["long" if self.model.is_known(text) else "unknown"] += 1
+            return False
         except DataError as error:
             self.report(number, text, error)
             return False
 
     def report(self, number: int, text: str, error: DataError) -> None:
         """Report a bad input, or raise its error where there is no collector."""
+        from regard.decoding.logprobs import UndistributedError
+
         if self.bad_inputs is None:
             raise error
+        self.reasons["unscored" if isinstance(error, UndistributedError) else "unreadable"] += 1
         self.bad_inputs.note(number, text, error)
 
     def answer_or_report(
@@ -146,7 +163,7 @@ def write_to_stream(
             strange += [place] * answer_or_report[number].strange
             stream.write(answer_or_report[number].text)
         stream.flush()
-    return Unanswered(len(strange), strange[0] if strange else 0)
+    return Unanswered(len(strange), strange[0] if strange else 0, place)
 
 
 def write_to_file(
@@ -166,7 +183,7 @@ def write_to_file(
     progress.end()
     journal.finish()
     head: Head = journal.head
-    return Unanswered(head.strange, head.first)
+    return Unanswered(head.strange, head.first, head.lines)
 
 
 def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:

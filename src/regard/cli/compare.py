@@ -8,7 +8,7 @@ import typer
 from regard.api import build_experiment
 from regard.cli import Command, app
 from regard.cli.train import ANY, read_config, settings, split_config
-from regard.errors import ConfigError
+from regard.errors import ConfigError, Interrupted
 
 SAVED = 30.0
 """Seconds within which a killed worker of a comparison has saved its checkpoint and exited."""
@@ -61,7 +61,16 @@ def compare(
         lambda extra: read_config(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
     )
     sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
-    typer.echo(sweep.run(quiet))
+    try:
+        typer.echo(sweep.run(quiet))
+    except Interrupted:
+        ended = [each.state for each in sweep.outcomes.values()].count("done")
+        typer.echo(
+            f"stopped: {ended} of {len(sweep.outcomes)} trainings are done and kept in {out}, those under way have saved a "
+            "checkpoint; the same command goes on from there",
+            err=True,
+        )
+        raise
     if sweep.failed():
         raise typer.Exit(1)
 

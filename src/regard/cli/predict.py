@@ -1,6 +1,8 @@
 """Prediction with a trained model: regard predict."""
 
 import sys
+import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,14 +17,14 @@ from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
 from regard.cli._journal import Journal
-from regard.cli._predict_io import AnswerWriter, write_to_file, write_to_stream
+from regard.cli._predict_io import AnswerWriter, Unanswered, write_to_file, write_to_stream
 from regard.cli._progress import ProgressLine
 from regard.cli._search_options import override_search, read_constraints, split_arguments
 from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, answer_stdin, select_streaming, write_streamed
 from regard.cli._task_options import files_of, with_task_options
 from regard.cli.train import ANY
-from regard.errors import DataError
+from regard.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
@@ -126,7 +128,10 @@ def predict(
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
     bad = collect_bad_inputs(model, text, file)
+    if not model.codec.reads_files:
+        inputs = _warn_of_tabs(inputs, file or "input")
     writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
+    begun = time.monotonic()
     if piecewise is not None:
         answer = answer_stdin if piecewise == LISTEN else partial(write_streamed, inputs=inputs)
         unanswered = answer(cast("SequencePredictor", model), stream=StandardOutput(), bad_inputs=bad)
@@ -143,12 +148,36 @@ def predict(
                 typer.echo(journal.message, err=True)
             progress = ProgressLine(source.lines, journal.head.lines + len(journal.answers_of_window))
             unanswered = write_to_file(writer, inputs, journal, window, progress)
+    report_end(writer, unanswered, time.monotonic() - begun, quiet=text is not None or typed)
     if trace is not None:
         skipped = bad.texts if bad else ()
         _trace(model, [each for each in noted if each[0] not in skipped], beam, trace)
     if unanswered.many:
         bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1)
-        raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN))
+        raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN, reasons=writer.reasons))
+
+
+def report_end(writer: AnswerWriter, unanswered: Unanswered, seconds: float, quiet: bool) -> None:
+    """Report the number of inputs and the time, unless `quiet`, and the pictures on which a detector found nothing."""
+    if empty := len(writer.without_boxes):
+        which = f" on {empty:,} of {unanswered.inputs:,} pictures" if unanswered.inputs > 1 else ""
+        typer.echo(
+            f"nothing was detected{which} that the model is sure of; --nbest 5 has the boxes that come nearest", err=True
+        )
+    if unanswered.inputs and not quiet:
+        typer.echo(f"{unanswered.inputs:,} line{'s' * (unanswered.inputs != 1)} in {seconds:.1f} s", err=True)
+
+
+def _warn_of_tabs(inputs: "Iterable[tuple[str, ConstraintSpec]]", name: str) -> "Iterator[tuple[str, ConstraintSpec]]":
+    """The inputs unchanged; warns of the first with a tab, which is a line of a table rather than one column."""
+    warned = False
+    for number, each in enumerate(inputs, 1):
+        if "\t" in each[0] and not warned:
+            warned = True
+            advice = "of a table, give the source column alone"
+            text = f"{name}:{number} has a tab, and the whole line is read as one input; {advice}"
+            warnings.warn(text, DataWarning, stacklevel=2)
+        yield each
 
 
 def _check_trace_path(path: Path) -> None:

@@ -90,9 +90,9 @@ def fill_readme(template: str, trained: SequencePredictor, tokenizers: Tokenizer
     page = resources.files(f"regard.interop.{package}").joinpath(name).read_text(encoding="utf-8")
     known = [side for side, file in tokenizers.names.items() if file is not None]
     code = {"imports": "from tokenizers import Tokenizer" if known else "", "limit": compute_limit(trained)}
-    code["tokenizers"] = "\n".join(f'{side} = Tokenizer.from_file(export["tokenizers"]["{side}"])' for side in known)
+    code["load"] = "\n".join(f'{side} = Tokenizer.from_file(export["tokenizers"]["{side}"])' for side in known)
     if "source" in known:
-        code["tokenizers"] += "\nsource.encode_special_tokens = True  # a text may hold the name of one"
+        code["load"] += "\nsource.encode_special_tokens = True  # a text may hold the name of one"
     code["encode"] = "source.encode(text).ids" if "source" in known else "[*map(int, text.split()), eos]"
     given = "generate(image)" if "source" not in tokenizers.names else "generate(encode(text))"
     code["decode"] = f"target.decode({given})" if "target" in known else given

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import subprocess
+import sys
+import venv
 
 import pytest
 
@@ -9,7 +12,7 @@ import regard
 from regard.errors import DamagedError
 from regard.interop.ctranslate2.write import write
 
-from ..readme import answers, run
+from ..readme import answers, code, run
 from ..transformers_ import opened, sources
 from ..transformers_ import run as trained
 
@@ -50,3 +53,18 @@ def test_export_json_names_the_vocabularies_and_the_limits(exported):
 def test_regard_says_what_opens_it(exported):
     with pytest.raises(DamagedError, match=r"it is an export that runs without regard, by the code in its README\.md"):
         regard.load(exported)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_the_page_runs_in_an_environment_of_what_it_names_alone(exported, tmp_path):
+    venv.create(tmp_path / "bare", with_pip=True)
+    python = tmp_path / "bare" / "bin" / "python"
+    install = [python, "-m", "pip", "install", "-q", "ctranslate2", "tokenizers"]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no packages can be installed here: {done.stderr.splitlines()[-1:]}")
+    found = subprocess.run([python, "-c", code(exported)], cwd=exported, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines() == answers(exported)
+    assert sys.executable != str(python)

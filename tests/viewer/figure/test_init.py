@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from regard.errors import MissingExtraError
 from regard.viewer.figure import KINDS, figure
 
 from .traces import causal, network, picture, softmax, translation
@@ -65,7 +66,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(
-        ModuleNotFoundError,
+        MissingExtraError,
         match=r"figures need matplotlib, which is not installed: pip install 'regard\[view\]', or pip install '.\[view\]' in a checkout",
     ):
         figure(translation(), "heatmap")

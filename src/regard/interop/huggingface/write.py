@@ -17,6 +17,13 @@ from regard.interop.huggingface.special import special
 from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
 from regard.interop.output import check_free, write_directory
+from regard.interop.standalone import README, Tokenizers, fill_readme
+
+LENGTH = (
+    "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
+    "so the code computes that of regard for each source and gives it as `max_new_tokens`."
+)
+"""What a generation config cannot say."""
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
@@ -47,7 +54,25 @@ def files(trained: SequencePredictor) -> dict[str, bytes]:
         "model.safetensors": save(tensors, metadata={"format": "pt"}),
     }
     found = tokenizer(trained.codec)
-    return made | ({} if isinstance(found, str) else found)
+    made |= {} if isinstance(found, str) else found
+    return made | {README: readme(trained, FAMILIES[kind].architecture, found if isinstance(found, str) else None).encode()}
+
+
+def readme(trained: SequencePredictor, architecture: str, reason: str | None) -> str:
+    """README.md: code that searches with the length rule of the run, which generation_config.json has no field for."""
+    side = None if reason else "tokenizer.json"
+    sides = Tokenizers({}, {"source": side, "target": side}, {"source": reason} if reason else {})
+    code = {"architecture": architecture, "auto": "", "load": "", "silent": "model.config.eos_token_id"}
+    code |= {"encode": "[*map(int, text.split()), model.config.eos_token_id]", "decode": "generate(encode(text))"}
+    if reason is None:
+        code |= {"auto": ", AutoTokenizer", "load": 'tokenizer = AutoTokenizer.from_pretrained(".")\n'}
+        code |= {"encode": "tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
+        code |= {"decode": "tokenizer.decode(generate(encode(text)), skip_special_tokens=True)"}
+    notes = [LENGTH]
+    if reason is not None:
+        notes.append(f"Sources and answers are lists of token ids, since there is no tokenizer: {reason}.")
+    code["most"] = str(trained.codec.max_source_length)
+    return fill_readme("huggingface/readme.md", trained, sides, notes="\n".join(notes), **code)
 
 
 def _pictured(trained: SequencePredictor) -> dict[str, bytes]:

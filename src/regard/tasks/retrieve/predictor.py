@@ -108,11 +108,14 @@ class Retriever(ForwardPredictor):
         """True if there is a picture to read, or a text of which the model knows something."""
         text = query_text(source)
         if self.query_kind(text) == "texts":
-            return bool(self.codec.familiar(text))
+            return bool(self.codec.knows_token(text))
         size(Path(text))
         return True
 
-    fits = is_known
+    def fits(self, source: Input) -> bool:
+        """True if an input is known and, if it is a text, not longer than the model reads."""
+        text = query_text(source)
+        return bool(self.codec.familiar(text)) if self.query_kind(text) == "texts" else self.is_known(text)
 
     def outcomes(
         self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
