@@ -70,7 +70,7 @@ def test_a_training_that_is_stopped_leaves_a_checkpoint_to_go_on_from(tmp_path):
 
 @here
 def test_one_that_failed_makes_the_command_fail_when_all_are_done(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeping, "work", lambda jobs, at_once, shown, ended: [ended(job, "no room") for job in jobs])
+    monkeypatch.setattr(sweeping, "run_jobs", lambda jobs, at_once, shown, ended: [ended(job, "no room") for job in jobs])
     done = compare("--vary", "model.layers=1,2", "--out", tmp_path / "cmp")
     assert done.exit_code == 1
     assert "- 2, seed 0 failed: no room" in done.stdout
