@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Images of containers forbid it; without it every process of every test compiles the package and the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check viewer bench gpu soak clean
+.PHONY: demo test check viewer docs bench gpu soak clean
 
 demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, print its attention weights
 	rm -rf $(DEMO)
@@ -30,6 +30,11 @@ check: $(READY)  ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+docs: $(READY)  ## the API reference from the docstrings, into build/docs
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs/api build/docs
+	@echo "build/docs/index.html"
 
 bench: $(READY)  ## speed and memory beside PyTorch, appended to benchmarks/results/
 	$(BIN)/regard bench attention

@@ -13,7 +13,7 @@ import pytest
 import regard
 
 SOURCE = Path(regard.__file__).parent
-MODALITIES = sorted(path.name for path in (SOURCE / "data").iterdir() if (path / "codec.py").is_file())
+MODALITIES = sorted(path.name for path in (SOURCE / "data").iterdir() if (path / "__init__.py").is_file())
 
 OWN = {
     "image": (

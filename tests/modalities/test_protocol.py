@@ -19,11 +19,18 @@ from regard.config import (
 )
 from regard.data.batch import Batch, tensors
 from regard.data.image.codec import ImageTextCodec
+from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.modality import Codec, Example, Feedback, Source
 from regard.data.records import Record
 from regard.data.text.codec import TextCodec
+from regard.data.text.tokenizers import train
 from regard.models import image2seq, seq2seq
+from regard.models.detections import Detections
+from regard.tasks.classify.codec import LabelCodec
+from regard.tasks.detect.codec import ObjectCodec
+from regard.tasks.retrieve.codec import PairCodec
+from regard.tasks.vqa.codec import QuestionCodec
 
 from .toys import points, series
 
@@ -91,6 +98,29 @@ def test_a_codec_has_the_protocol(modality):
     assert isinstance(codec.encode(modality.records[0]), Example)
     assert isinstance(codec.collate([codec.encode(modality.records[0])]), Source)
     assert not [name for name in codec.settings if not hasattr(Data(), name) and not hasattr(ImageTextData(), name)]
+
+
+def test_every_codec_of_the_package_has_the_protocol():
+    usual = {"height": 8, "width": 8, "stride": 8}
+    question = train("words", ["is it red?"], 100)
+    codecs = [
+        LabelCodec(("cat", "dog"), **usual),
+        ObjectCodec(("cat", "dog"), **usual),
+        PairCodec(question, **usual),
+        QuestionCodec(question, ("no", "yes"), **usual),
+    ]
+    for codec in codecs:
+        assert isinstance(codec, Codec), type(codec).__name__
+    labels, objects, _, answers = codecs
+    assert labels.decode(labels.encode_target(Record("a.png", "dog", "t.tsv:1"))) == ["dog"]
+    assert answers.target_pieces([1, 0]) == answers.target_axis([1, 0]).labels == ["yes", "no"]
+    boxes, file = torch.tensor([[0.5, 0.5, 0.5, 1.0]]), StringIO()
+    detections = Detections(torch.tensor([1]), boxes, torch.tensor([0.75]))
+    objects.write(objects.decode(detections), file)
+    assert file.getvalue() == "dog 0.2500 0.0000 0.7500 1.0000 0.7500\n"
+    assert objects.target_axis(detections).labels == ["dog 0.75"]
+    picture = ImageExample(torch.zeros(3, 8, 8), labels=[1], boxes=boxes)
+    assert objects.collate_target([picture, picture]).keep.tolist() == [[True], [True]]
 
 
 def test_records_are_encoded_together_as_they_are_alone(modality):

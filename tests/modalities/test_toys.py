@@ -15,7 +15,10 @@ from regard.errors import DataError
 from regard.inference.rollout_predictor import RolloutPredictor
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.losses.types import Progress
+from regard.training import cuda_graphs
 from regard.training.loop import train
+from regard.training.step import Update
+from regard.training.throughput import Speed
 
 from .toys import points, series
 
@@ -137,3 +140,21 @@ def test_numbers_are_trained_with_every_decoder_and_with_scheduled_sampling(deco
     metrics = train(experiment, tmp_path / decoder, quiet=True)
     assert metrics
     assert all(parameter.isfinite().all() for parameter in experiment.model.parameters())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_updates_are_replayed_as_cuda_graphs(name, monkeypatch):
+    def losses(most):
+        monkeypatch.setattr(cuda_graphs, "MOST", most)
+        config = MODULES[name].Config()
+        config = replace(config, train=replace(config.train, device="cuda", max_steps=30))
+        experiment, _ = tasks.experiment(name, config)
+        update, speed, values = Update(experiment), Speed(), []
+        for step in range(30):
+            update([update.ready(experiment.train.batch(step))], speed)
+            update.settle(speed)
+            values.append(speed.last)
+        assert (len(update.graphs.captured) > 0) is (most > 0)
+        return torch.tensor(values)
+
+    assert_close(losses(256), losses(0), rtol=1e-2, atol=1e-3)

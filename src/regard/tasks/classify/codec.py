@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
+from regard.data.axis import Text
 from regard.data.batch import Padded, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image import clips
@@ -39,6 +40,7 @@ class LabelCodec(ImageCodec):
     """
 
     settings: ClassVar[tuple[str, ...]] = ("multi_label", "clips", "height", "width", "channels")
+    feedback: ClassVar[None] = None
     """The settings of data that the codec depends on."""
 
     labels: tuple[str, ...]
@@ -85,9 +87,9 @@ class LabelCodec(ImageCodec):
         """The file or the folder of frames of each record."""
         if not self.clips:
             present(records)
-            return [locate(each) for each in records]
+            return [locate(record) for record in records]
         clips.present(records)
-        return [self._folder(each) for each in records]
+        return [self._folder(record) for record in records]
 
     def _folder(self, record: Record) -> Folder:
         return Folder(locate(record), record.where, (self.height, self.width), self.channels, self.frames)
@@ -109,6 +111,14 @@ class LabelCodec(ImageCodec):
     def write(self, prediction: Sequence[str], file: WritableFile) -> None:
         """Write labels as one line."""
         file.write(f"{', '.join(prediction)}\n")
+
+    def target_pieces(self, output: Sequence[int]) -> list[str]:
+        """Labels of their numbers."""
+        return self.decode(output)
+
+    def target_axis(self, output: Sequence[int]) -> Text:
+        """Axis of an attention's queries: the labels."""
+        return Text.of(self.decode(output))
 
     @cached_property
     def numbers(self) -> dict[str, int]:

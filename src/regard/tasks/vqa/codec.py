@@ -10,12 +10,15 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
+from regard.data.axis import Text
+from regard.data.batch import Padded, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import locate
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
@@ -36,6 +39,7 @@ class QuestionCodec(ImageCodec):
     """Preprocessing of pictures, a tokenizer for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
+    feedback: ClassVar[None] = None
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
         "vocab_size",
@@ -92,7 +96,7 @@ class QuestionCodec(ImageCodec):
         if renderers is None:
             present(distinct_pictures(records))
         pictures: Sequence[Path | Callable[[], Tensor]] = (
-            [locate(each.picture) for each in records] if renderers is None else renderers
+            [locate(record.picture) for record in records] if renderers is None else renderers
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
         self._check_answers(records, numbers)
@@ -118,6 +122,30 @@ class QuestionCodec(ImageCodec):
         """Evaluation batches of at most `budget` pixels: pictures, each with all of its questions."""
         return SharedPictureLoader(super().loader(group_by_picture(examples, shared(examples)), budget))
 
+    def encode_target(self, record: PictureQuestion) -> list[int] | None:
+        """Number of a record's answer; None where it has none."""
+        return None if record.target is None else [self.answers.index(record.target.strip())]
+
+    def collate_target(self, examples: Sequence[ImageExample]) -> Padded | None:
+        """Answers of examples as rows; None where they have none."""
+        return pad_present([example.labels for example in examples])
+
+    def decode(self, output: Sequence[int]) -> list[str]:
+        """Answers of their numbers."""
+        return [self.answers[number] for number in output]
+
+    def write(self, prediction: Sequence[str], file: WritableFile) -> None:
+        """Write answers as one line."""
+        file.write(f"{', '.join(prediction)}\n")
+
+    def target_pieces(self, output: Sequence[int]) -> list[str]:
+        """Answers of their numbers."""
+        return self.decode(output)
+
+    def target_axis(self, output: Sequence[int]) -> Text:
+        """Axis of an attention's queries: the answers."""
+        return Text.of(self.decode(output))
+
     def words(self, example: ImageExample) -> list[Piece]:
         """The piece of text of each token of a question; EOS covers none, and has its name."""
         text = self.prepare(example.record.question)
@@ -137,7 +165,7 @@ class QuestionCodec(ImageCodec):
 
     def select_fitting(self, records: Sequence[Any]) -> list[int]:
         """Indices of the records whose question fits the model."""
-        return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
+        return [number for number, token in enumerate(self._tokens(records)) if len(token) < self.max_question_length]
 
     def prepare(self, text: str) -> str:
         """The text that is tokenized: in lower case, when the codec asks for that."""
@@ -162,13 +190,13 @@ class QuestionCodec(ImageCodec):
         return cls(tokenizers.load(directory, "source"), **values)
 
     def _tokens(self, records: Sequence[PictureQuestion]) -> list[list[int]]:
-        return self.question.encode_all([self.prepare(each.question) for each in records])
+        return self.question.encode_all([self.prepare(record.question) for record in records])
 
     def _check_answers(self, records: Sequence[PictureQuestion], numbers: dict[str, int]) -> None:
         unseen = [
-            f"{each.where} {quoted(each.target)}"
-            for each in records
-            if each.target is not None and each.target.strip() not in numbers
+            f"{record.where} {quoted(record.target)}"
+            for record in records
+            if record.target is not None and record.target.strip() not in numbers
         ]
         refuse_unknown_labels(unseen, "answers", self.answers)
 
@@ -176,7 +204,7 @@ class QuestionCodec(ImageCodec):
 def unknown(examples: Sequence[ImageExample]) -> float:
     """Share of UNK among the tokens of questions, without EOS."""
     questions = [example.question or [EOS] for example in examples]
-    return sum(each.count(UNK) for each in questions) / max(1, sum(len(each) - 1 for each in questions))
+    return sum(question.count(UNK) for question in questions) / max(1, sum(len(question) - 1 for question in questions))
 
 
 def _checked(settings: Any) -> dict[str, Any]:
