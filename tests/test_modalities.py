@@ -39,8 +39,8 @@ OWN = {
 """Modules of a modality outside its folder: its encoders, its tasks and the converters of other formats."""
 
 EXCEPTIONS = {
+    ("alignment.pharaoh", "text"): "links of the training data are between words",
     ("alignment.soft", "text"): "an alignment is one of the words of two texts",
-    ("alignment.training_links", "text"): "links of the training data are between words",
     ("alignment.unknown", "text"): "an unknown word is replaced by a word of the source",
     ("alignment.words", "text"): "words are units of a text",
     ("data.image.codec", "text"): "the target modality of images with texts",

@@ -5,7 +5,7 @@ import torch
 
 from regard import tasks
 from regard.alignment.heads import Head
-from regard.alignment.training_links import attach_links
+from regard.alignment.pharaoh import attach_links
 from regard.attention.types import Attended
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.batch import Batch, pad

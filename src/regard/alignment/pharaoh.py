@@ -10,12 +10,15 @@ Whether the first two count from 0 or from 1 cannot be seen, so `first` says it.
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, compress
 
+from regard.alignment import words
 from regard.alignment.links import Gold, Link, Links, check_links, transpose
 from regard.alignment.soft import SoftAlignment
-from regard.config import quoted
+from regard.config import Data, quoted
 from regard.data.lines import Line, lines
+from regard.data.records import Record
+from regard.data.text.codec import TextCodec
 from regard.errors import DataError
 
 LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})")
@@ -100,3 +103,21 @@ def read_gold(path: str, pairs: Sequence[SoftAlignment], *, first: int = 0, flip
     if not any(gold.sure for gold in golds):
         raise DataError(f"{path} has no sure link, and nothing can be measured without one")
     return golds
+
+
+def attach_links(
+    records: Sequence[Record], data: Data, codec: TextCodec, kept_lines: Sequence[bool] | None = None
+) -> list[Record]:
+    """Attach the links of data.alignments to the records, line by line, expanded to tokens; possible ones are left out.
+
+    `kept_lines` is True for each line that is among the records; None: all are.
+    """
+    path, tokens = data.alignments or "", data.alignment_unit == "tokens"
+    kept_lines = [True] * len(records) if kept_lines is None else kept_lines
+    lines = compress(enumerate(read_links(path, sentences=len(kept_lines)), start=1), kept_lines)
+    linked = []
+    for record, (number, gold) in zip(records, lines, strict=True):
+        source, target = words.source_units(codec, record, tokens), words.target_units(codec, record, tokens)
+        check_links(gold.sure, len(source.texts), len(target.texts), f"{path}:{number}")
+        linked.append(record._replace(links=tuple(sorted(words.expand_links(gold.sure, source, target)))))
+    return linked

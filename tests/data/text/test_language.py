@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.text.language import guess
+from regard.data.text.axis import guess_language
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from regard.data.text.language import guess
     ],
 )
 def test_a_script_tells_its_language_or_nothing(text, language):
-    assert guess(text) == language
+    assert guess_language(text) == language

@@ -10,7 +10,7 @@ from regard.data.text import tokenizers
 from regard.data.text.codec import TextCodec
 from regard.data.text.synthetic import grammar
 from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.interop.huggingface.tokenizer import tokenizer
+from regard.interop.huggingface.write import write_tokenizer
 
 TEXTS = [text for record in grammar(250, 0) for text in (record.source, record.target)]
 ODD = ["", " ", "  two  blanks ", "naïve café 😀", "tab\tand\nline", "汤姆 Tom", "ﬁ ½ Ω"]
@@ -24,7 +24,7 @@ def codec(kind, texts=TEXTS, **settings):
 @pytest.mark.parametrize("kind", ["words", "bpe", "unigram", "bytes", "characters"])
 def test_its_ids_and_its_texts_are_ours(kind, tmp_path):
     ours = codec(kind)
-    for name, data in tokenizer(ours).items():
+    for name, data in write_tokenizer(ours).items():
         (tmp_path / name).write_bytes(data)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
     for text in TEXTS + ODD:
@@ -38,7 +38,7 @@ def test_its_ids_and_its_texts_are_ours(kind, tmp_path):
 def test_words_that_came_apart_have_one_too(tmp_path):
     ours = codec("words", ["a b , c .", "a , b . c"] * 20)
     assert ours.source.whole
-    for name, data in tokenizer(ours).items():
+    for name, data in write_tokenizer(ours).items():
         (tmp_path / name).write_bytes(data)
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, local_files_only=True)
     assert theirs("a , strange c")["input_ids"] == [*ours.source.encode("a , strange c"), EOS]
@@ -46,14 +46,14 @@ def test_words_that_came_apart_have_one_too(tmp_path):
 
 def test_where_there_is_none_the_reason_is_told():
     ids = Pretrained((1, 2, 2, 3, 0, 4))
-    assert tokenizer(TextCodec(ids, ids)) == "its texts are made of ids"
+    assert write_tokenizer(TextCodec(ids, ids)) == "its texts are made of ids"
 
 
 def test_that_of_an_imported_model_goes_back_as_it_came(tmp_path):
-    inner = tokenizer(codec("bytes"))["tokenizer.json"].decode()
+    inner = write_tokenizer(codec("bytes"))["tokenizer.json"].decode()
     from tokenizers import Tokenizer
 
     tokens = Pretrained((0, 2, 2, 3, 1, *range(4, 260)), Tokenizer.from_str(inner))
-    found = tokenizer(TextCodec(tokens, tokens))
+    found = write_tokenizer(TextCodec(tokens, tokens))
     assert found["tokenizer.json"].decode() == tokens.model.to_str()
     assert b'"eos_token": "<eos>"' in found["tokenizer_config.json"]

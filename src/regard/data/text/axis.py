@@ -4,9 +4,18 @@ from collections.abc import Sequence
 
 from regard.data.axis import Text
 from regard.data.special_tokens import NAMES
-from regard.data.text.language import guess
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text.tokenizers.offsets import SILENT, Span, spans
+
+SCRIPTS = {
+    "ja": (("\u3041", "\u30ff"), ("\u31f0", "\u31ff"), ("\uff66", "\uff9f")),
+    "ko": (("\uac00", "\ud7a3"), ("\u1100", "\u11ff"), ("\u3131", "\u318e")),
+    "zh": (("\u4e00", "\u9fff"), ("\u3400", "\u4dbf"), ("\uf900", "\ufaff"), ("\U00020000", "\U000323af")),
+    "ar": (("\u0620", "\u06ff"), ("\u0750", "\u077f"), ("\ufb50", "\ufdff"), ("\ufe70", "\ufefc")),
+    "he": (("\u05d0", "\u05f4"), ("\ufb1d", "\ufb4f")),
+    "th": (("\u0e01", "\u0e5b"),),
+}
+"""Ranges of characters by language. Kana and Hangul come before Han, which Japanese and Korean share with Chinese."""
 
 
 class TokenAxes:
@@ -30,7 +39,7 @@ class TokenAxes:
     def axis(self, numbers: Sequence[int], text: str, covered: Sequence[Span]) -> Text:
         """Axis of tokens that cover these spans of a text; PAD, BOS and EOS stand for no text."""
         special = tuple(place for place, number in enumerate(numbers) if number in SILENT)
-        return Text(tuple(map(self.name, numbers)), text, tuple(covered), special, guess(text))
+        return Text(tuple(map(self.name, numbers)), text, tuple(covered), special, guess_language(text))
 
     def decoded(self, numbers: Sequence[int]) -> Text:
         """Axis of tokens over the text that they decode to."""
@@ -40,3 +49,11 @@ class TokenAxes:
     def spans(self, numbers: Sequence[int], text: str) -> list[Span]:
         """Span of the decoded text that each token covers; None for one that covers nothing."""
         return spans(self.tokenizer, numbers, text, self.table)
+
+
+def guess_language(text: str) -> str | None:
+    """BCP 47 tag of the language that the script of a text tells, or None: the script of Chinese does not tell which."""
+    for language, ranges in SCRIPTS.items():
+        if any(first <= letter <= last for letter in text for first, last in ranges):
+            return language
+    return None

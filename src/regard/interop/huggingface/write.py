@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.image.codec import ImageTextCodec
+from regard.data.special_tokens import NAMES
+from regard.data.text.codec import TextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
 from regard.inference.load import load_sequence_predictor
@@ -14,11 +16,13 @@ from regard.interop.huggingface import names, write_t5, write_vision_encoder_dec
 from regard.interop.huggingface import t5_import as theirs
 from regard.interop.huggingface.families import FAMILIES
 from regard.interop.huggingface.special import special
-from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
 from regard.interop.output import check_free, write_directory
 from regard.interop.standalone import README, Tokenizers, fill_readme, show_preparation
+from regard.interop.tokenizer import build_tokenizer
 
+TOKENIZER = "PreTrainedTokenizerFast"
+ROLES = ("pad_token", "bos_token", "eos_token", "unk_token")
 LENGTH = (
     "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
     "so the code computes that of regard for each source and gives it as `max_length`, which counts the\nfirst token too."
@@ -35,7 +39,7 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     made = files(trained)
     size = write_directory(out, made)
     kind = json.loads(made["config.json"])["architectures"][0]
-    tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {tokenizer(trained.codec)}"
+    tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {write_tokenizer(trained.codec)}"
     return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
 
 
@@ -53,7 +57,7 @@ def files(trained: SequencePredictor) -> dict[str, bytes]:
         "generation_config.json": _json(generation(trained)),
         "model.safetensors": save(tensors, metadata={"format": "pt"}),
     }
-    found = tokenizer(trained.codec)
+    found = write_tokenizer(trained.codec)
     made |= {} if isinstance(found, str) else found
     return made | {README: readme(trained, FAMILIES[kind].architecture, found if isinstance(found, str) else None).encode()}
 
@@ -66,7 +70,7 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
     code |= {"encode": "[*map(int, text.split()), model.config.eos_token_id]", "decode": "generate(encode(text))"}
     if reason is None:
         code |= {"auto": ", AutoTokenizer", "load": 'tokenizer = AutoTokenizer.from_pretrained(".")\n'}
-        code |= {"encode": "tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
+        code |= {"encode": "write_tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
         code |= {"decode": "tokenizer.decode(generate(encode(text)), skip_special_tokens=True)"}
     notes = [LENGTH]
     if reason is not None:
@@ -89,7 +93,7 @@ def _pictured(trained: SequencePredictor) -> dict[str, bytes]:
         "preprocessor_config.json": _json(write_vision_encoder_decoder.processor(trained.codec)),
         "model.safetensors": save(write_vision_encoder_decoder.weights(trained), metadata={"format": "pt"}),
     }
-    found = tokenizer(trained.codec)
+    found = write_tokenizer(trained.codec)
     return made | ({} if isinstance(found, str) else found)
 
 
@@ -136,3 +140,26 @@ def generation(trained: SequencePredictor) -> dict[str, Any]:
 
 def _json(table: dict[str, Any]) -> bytes:
     return (json.dumps(table, indent=2, sort_keys=True) + "\n").encode()
+
+
+def write_tokenizer(codec: TextCodec | ImageTextCodec) -> dict[str, bytes] | str:
+    """tokenizer.json and tokenizer_config.json, or the reason why there are none: `regard` encodes then."""
+    if isinstance(codec, ImageTextCodec):
+        tokens, longest = codec.target, codec.max_target_length
+    else:
+        tokens, longest = codec.source, codec.max_source_length
+    if isinstance(tokens, Pretrained) and tokens.model is not None and not codec.lowercase:
+        roles = [tokens.model.id_to_token(tokens.ids[number]) for number in range(len(NAMES))]
+        return _tokenizer_files(tokens.model.to_str(), roles, longest)
+    model = build_tokenizer(tokens, codec.lowercase)
+    return model if isinstance(model, str) else _tokenizer_files(model.to_str(), list(NAMES), longest)
+
+
+def _tokenizer_files(text: str, roles: list[str | None], longest: int) -> dict[str, bytes]:
+    table: dict[str, Any] = {
+        "tokenizer_class": TOKENIZER,
+        "model_max_length": longest,
+        "clean_up_tokenization_spaces": False,
+    }
+    table |= {role: token for role, token in zip(ROLES, roles, strict=True) if token is not None}
+    return {"tokenizer.json": text.encode(), "tokenizer_config.json": (json.dumps(table, indent=2) + "\n").encode()}

@@ -11,7 +11,6 @@ from regard.data.modality import Feedback
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.scheduled_sampling import forward_scheduled
 from regard.models.layers.attention_output import AttentionOutput
-from regard.models.layers.number_output import NumberOutput
 from regard.models.output_heads import OutputFactory
 from regard.models.output_heads.projection import Projection
 from regard.models.types import Step
@@ -105,3 +104,24 @@ def check_outcome(feedback: Feedback, outcome: AttentionOutput | None) -> None:
             "a decoder of numbers needs an attention that takes no part in the output: one that copies or marginalises has "
             "a probability for each token; choose another, such as additive"
         )
+
+
+class NumberOutput(nn.Module):
+    """Linear projection onto the numbers of a step, and onto the logit of the stop probability where it is learned.
+
+        output = W x + b
+
+    Wang et al. 2017, section 3.3, https://arxiv.org/abs/1703.10135; Shen et al. 2018, section 2.2,
+    https://arxiv.org/abs/1712.05884
+    """
+
+    def __init__(self, size: int, outputs: int):
+        super().__init__()
+        self.linear = nn.Linear(size, outputs)
+
+    def forward(
+        self, data: Float[Tensor, "*rows size"], table: Float[Tensor, "embedding channels"]
+    ) -> Float[Tensor, "*rows outputs"]:
+        """Project; the `table` of the input layer, which an output for tokens may share, is not used."""
+        output: Tensor = self.linear(data)
+        return output

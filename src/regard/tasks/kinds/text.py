@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from regard.alignment.heads import Head
-from regard.alignment.training_links import attach_links
+from regard.alignment.pharaoh import attach_links
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.codec import Report
