@@ -22,3 +22,15 @@ def test_list_aligns_what_each_is_for():
     lines = run("list", "normalise").stdout.splitlines()
     assert lines[0] == f"entmax      {registry.summary('entmax', 'normalise')}"
     assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
+
+
+def test_installed_components_are_listed_with_their_package(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    from regard.cli import list_
+
+    entry = EntryPoint("manhattan", "own_package:L1", "regard.score")
+    monkeypatch.setattr(list_, "list_entry_points", lambda: {"manhattan": entry})
+    assert "manhattan" in [line.split()[0] for line in run("list", "score").stdout.splitlines()]
+    assert "Installed." in run("list", "score").stdout
+    assert "manhattan" not in run("list", "scope").stdout

@@ -6,6 +6,7 @@ import typer
 
 from regard import registry
 from regard.cli import Command, app
+from regard.components import GROUPS, list_entry_points
 
 KINDS = f"One of {', '.join(registry.FOLDERS)}."
 
@@ -26,6 +27,12 @@ def listing(kind: str | None = None) -> str:
     """Names and summaries of one kind, or of each kind under its heading. Reads the files, imports none."""
     kinds = [kind] if kind else list(registry.FOLDERS)
     rows = {each: [(name, registry.summary(name, each)) for name in registry.names(each)] for each in kinds}
+    for name, entry in list_entry_points().items():
+        for each in kinds:
+            if GROUPS.get(each) == entry.group:
+                rows[each].append(
+                    (name, f"Installed by {entry.dist.name} {entry.dist.version}." if entry.dist else "Installed.")
+                )
     width = max(len(name) for group in rows.values() for name, _ in group)
     if kind:
         return align_columns(rows[kind], width)

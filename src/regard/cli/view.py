@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli._image_options import append_question, check_question, check_text_options
 from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
@@ -21,7 +21,7 @@ FILM = "film.attn.safetensors"
 """Trace that a training with `train.record_example` writes into its run directory."""
 
 
-@app.command(cls=Command, short_help="View attention.")
+@app.command(cls=ModelCommand, short_help="View attention.")
 def view(
     what: Annotated[
         list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
@@ -42,6 +42,7 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Serve at this port; 0 takes any free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
 ) -> None:
     """Show every attention of a model: its place in the network, its strength over time, and its weights.
 

@@ -1,12 +1,13 @@
 """Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from regard import config as configuration
 from regard import tasks
 from regard.boundary import boundary
+from regard.components import Given, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
 from regard.inference.forward_predictor import Seeing
@@ -20,9 +21,13 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto") -> Trained:
-    """Open a model that writes text: a run directory, or an exported model in one file."""
-    found = opened(directory, device)
+def load(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Trained:
+    """Open a model that writes text: a run directory, or an exported model in one file.
+
+    A run imports no code by itself: `components` are the classes, Python files or installed names of a user's own that it
+    was trained with (components.py).
+    """
+    found = opened(directory, device, components=components)
     if not isinstance(found, Trained):
         raise RefusedError(
             f"{directory} is a run of {found.name}, which writes no text; regard.see opens it, and predict, evaluate, view "
@@ -31,18 +36,18 @@ def load(directory: Path | str, device: str = "auto") -> Trained:
     return found
 
 
-def see(directory: Path | str, device: str = "auto") -> Seeing:
+def see(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Seeing:
     """Open a model that tells what it sees: a run directory of classify, detect, vqa or retrieve."""
-    found = opened(directory, device)
+    found = opened(directory, device, components=components)
     if isinstance(found, Trained):
         raise RefusedError(f"{directory} is a run of {found.name}, which writes text; regard.load opens it")
     return found
 
 
-def opened(directory: Path | str, device: str = "auto") -> Trained | Seeing:
+def opened(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Trained | Seeing:
     """Open a model of any kind. Every file is read once and checked against the manifest; none is run."""
     path = Path(directory)
-    with boundary(path):
+    with hand_over(components), boundary(path):
         if path.suffix == ARCHIVE and path.is_file():
             from regard.interop.onnx.archive import read_archive
 

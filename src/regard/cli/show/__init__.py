@@ -15,7 +15,7 @@ from regard.cli.list_ import KINDS
 
 @app.command(cls=Command, short_help="Formula, paper, drawing, cost and kernels of one thing.")
 def show(
-    name: Annotated[str, typer.Argument(help="A name from `regard list`.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="A name from `regard list`, or FILE.py:CLASS.", metavar="NAME")],
     steps: Annotated[bool, typer.Option("--steps", help="The three stages with numbers on a small example.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Where several kinds share the name. {KINDS}", metavar="KIND")] = None,
 ) -> None:
@@ -27,11 +27,21 @@ def show(
         regard show additive --steps
         regard show additive --kind kernels
     """
+    name = _open_component(name)
     kind = _locate(name, kind)  # a mistake is answered before torch is waited for
     from regard.cli.show.page import write_page
     from regard.cli.show.steps import write_steps
 
     typer.echo(write_steps(name, kind) if steps else write_page(name, kind))
+
+
+def _open_component(name: str) -> str:
+    """The name itself; of a class in a Python file, or of an installed component, the name under which it was opened."""
+    from regard.components import hand_over, hand_over_named, settle
+
+    with hand_over(()):
+        hand_over_named([("model.attention", name)])
+        return str(settle(name))
 
 
 def _locate(name: str, kind: str | None) -> str:

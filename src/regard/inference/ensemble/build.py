@@ -1,10 +1,11 @@
 """From trained models to one that answers for all of them."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
+from regard.components import Given
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.inference.ensemble.model import Ensemble
@@ -22,15 +23,16 @@ def ensemble(
     average: str = "probabilities",
     weights: Sequence[float] | None = None,
     device: str = "auto",
+    components: Iterable[Given] = (),
 ) -> Trained:
     """Several runs of one task and one vocabulary as one model, which answers, is measured and is traced like any other.
 
         regard.ensemble(["run/a", "run/b"], weights=[2.0, 1.0]).predict(["Tom chases Jerry"], beam=5)
 
     `average` is probabilities, logits or memories (model.py says what each is good for). How answers are looked for is what
-    the first run's config says.
+    the first run's config says. `components` are those of load().
     """
-    members = [each if isinstance(each, Trained) else load(each, device) for each in runs]
+    members = [each if isinstance(each, Trained) else load(each, device, components=components) for each in runs]
     models = together(members)
     first = members[0]
     alike = all(each.head == first.head and each.config.model == first.config.model for each in members)
