@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard import config as configuration
 from regard import registry
-from regard.components import HANDED, Given, Source, hand_over, hand_over_named
+from regard.components import HANDED, Handed, Source, hand_over, hand_over_named
 from regard.config.section import Section, named_settings
 from regard.errors import ConfigError, DataError
 
@@ -56,7 +56,7 @@ def train(
     dropout: Settings | None = None,
     train: Settings | None = None,
     search: Settings | None = None,
-    components: Iterable[Given] = (),
+    components: Iterable[Handed] = (),
     quiet: bool = False,
 ) -> TrainedRun:
     """Train a model of a task into the directory `out`, or resume the run that is there; as `regard train`.

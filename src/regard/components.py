@@ -65,7 +65,7 @@ class Source(NamedTuple):
         return same and (self.component is None or self.component.__name__ == parts[1])
 
 
-Given = type[Any] | str | os.PathLike[str] | Source
+Handed = type[Any] | str | os.PathLike[str] | Source
 """A component as a user hands it over: a class, a Python file, or the name of an entry point."""
 
 HANDED: ContextVar[tuple[Source, ...]] = ContextVar("HANDED", default=())
@@ -92,7 +92,7 @@ def split_reference(text: str) -> tuple[str, str] | None:
 
 
 @contextmanager
-def hand_over(components: Iterable[Given]) -> Iterator[None]:
+def hand_over(components: Iterable[Handed]) -> Iterator[None]:
     """Let configs that are opened inside name these components. Nothing is imported before a digest was compared."""
     token = HANDED.set((*HANDED.get(), *map(read_component, components)))
     try:
@@ -174,16 +174,18 @@ def _missing(title: str, known: str | None) -> str:
     )
 
 
-def read_component(given: Given) -> Source:
+def read_component(component: Handed) -> Source:
     """What a user hands over, read but not imported: a Python file, the file of a class, or that of an entry point."""
-    if isinstance(given, Source):
-        return given
-    if isinstance(given, type):
-        file = inspect.getsourcefile(given) if given.__module__ != "builtins" else None
+    if isinstance(component, Source):
+        return component
+    if isinstance(component, type):
+        file = inspect.getsourcefile(component) if component.__module__ != "builtins" else None
         if file is None or not os.path.isfile(file):
-            raise ConfigError(f"{given.__name__} has no file, whose digest would name it; put the class into a Python file")
-        return read_source(file)._replace(component=given)
-    text = os.fspath(given)
+            raise ConfigError(
+                f"{component.__name__} has no file, whose digest would name it; put the class into a Python file"
+            )
+        return read_source(file)._replace(component=component)
+    text = os.fspath(component)
     parts = split_reference(text)
     if parts is not None or text.endswith(SUFFIX):
         return read_source(text if parts is None else parts[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 from regard import config as configuration
 from regard import tasks
 from regard.boundary import boundary
-from regard.components import Given, hand_over
+from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
 from regard.inference.forward_predictor import Seeing
@@ -21,7 +21,7 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Trained:
+def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Trained:
     """Open a model that writes text: a run directory, or an exported model in one file.
 
     A run imports no code by itself: `components` are the classes, Python files or installed names of a user's own that it
@@ -36,7 +36,7 @@ def load(directory: Path | str, device: str = "auto", *, components: Iterable[Gi
     return found
 
 
-def see(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Seeing:
+def see(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Seeing:
     """Open a model that tells what it sees: a run directory of classify, detect, vqa or retrieve."""
     found = opened(directory, device, components=components)
     if isinstance(found, Trained):
@@ -44,7 +44,7 @@ def see(directory: Path | str, device: str = "auto", *, components: Iterable[Giv
     return found
 
 
-def opened(directory: Path | str, device: str = "auto", *, components: Iterable[Given] = ()) -> Trained | Seeing:
+def opened(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Trained | Seeing:
     """Open a model of any kind. Every file is read once and checked against the manifest; none is run."""
     path = Path(directory)
     with hand_over(components), boundary(path):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
-from regard.components import Given
+from regard.components import Handed
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.inference.ensemble.model import Ensemble
@@ -23,7 +23,7 @@ def ensemble(
     average: str = "probabilities",
     weights: Sequence[float] | None = None,
     device: str = "auto",
-    components: Iterable[Given] = (),
+    components: Iterable[Handed] = (),
 ) -> Trained:
     """Several runs of one task and one vocabulary as one model, which answers, is measured and is traced like any other.
 
