@@ -11,9 +11,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Images of containers forbid it; without it every process of every test compiles the package and the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check viewer bench gpu soak clean
+.PHONY: demo test check viewer docs bench gpu soak clean
 
-demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, show what was looked at
+demo: $(READY)  ## train on the built-in English-Chinese grammar, translate a sentence, print its attention weights
 	rm -rf $(DEMO)
 	$(BIN)/regard train translate --train.max_steps=400 --out $(DEMO)
 	@echo && echo "Tom chases Jerry" && echo
@@ -31,13 +31,18 @@ check: $(READY)  ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+docs: $(READY)  ## the API reference from the docstrings, into build/docs
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs/api build/docs
+	@echo "build/docs/index.html"
+
 bench: $(READY)  ## speed and memory beside PyTorch, appended to benchmarks/results/
 	$(BIN)/regard bench attention
 
 gpu:  ## parity and benchmarks on a GPU, in under eight minutes; PYTHON needs torch and triton and nothing else
 	$(PYTHON) benchmarks/gpu.py
 
-soak: $(READY)  ## the long counts; on a GPU 2,000 drawn shapes and 250 repeats, without one a few in the interpreter
+soak: $(READY)  ## the long counts; on a GPU 2,000 random shapes and 250 repeats, without one a few in the interpreter
 	$(PYTEST) $(HOOK) -m "soak and not unhooked"
 	$(PYTEST) -m "soak and unhooked" --timeout 1200
 

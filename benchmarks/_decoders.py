@@ -21,7 +21,7 @@ from regard.decoding.engines.eager.beam import beam as native
 from regard.decoding.engines.eager.encoder import encode
 from regard.decoding.engines.select import select_engine
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.models.seq2seq import Seq2Seq
 
 Answers = list[list[int]]
@@ -104,7 +104,7 @@ def ended(row: list[int]) -> list[int]:
     return row[: row.index(EOS) + 1] if EOS in row else row
 
 
-def hugging_face(trained: Trained, forced: bool) -> Side:
+def hugging_face(trained: SequencePredictor, forced: bool) -> Side:
     """Transformers' generate over our export of the same weights."""
     from transformers import AutoModelForSeq2SeqLM
 
@@ -125,7 +125,7 @@ def hugging_face(trained: Trained, forced: bool) -> Side:
     return run
 
 
-def onnx(trained: Trained, precision: str) -> Side:
+def onnx(trained: SequencePredictor, precision: str) -> Side:
     """onnxruntime with our weights, through our export; the search is the engine's."""
     from regard.interop.onnx.engine import exported
 
@@ -139,7 +139,7 @@ def onnx(trained: Trained, precision: str) -> Side:
     return run
 
 
-def ctranslate2(trained: Trained, precision: str, threads: int, forced: bool, patience: float = 1.0) -> Side:
+def ctranslate2(trained: SequencePredictor, precision: str, threads: int, forced: bool, patience: float = 1.0) -> Side:
     """CTranslate2 with our weights, through our export; it stops when patience x beams hypotheses have ended."""
     import ctranslate2 as library
 
@@ -162,7 +162,7 @@ def ctranslate2(trained: Trained, precision: str, threads: int, forced: bool, pa
     return run
 
 
-def sides(trained: Trained, rounded: Seq2Seq, threads: int, forced: bool) -> dict[str, Side]:
+def sides(trained: SequencePredictor, rounded: Seq2Seq, threads: int, forced: bool) -> dict[str, Side]:
     """Who decodes with a model: ours first; a peer that is not installed or cannot take it is left out, and said so.
 
     `rounded` is a copy of the model, since an engine in another precision is another engine. Where lengths are not forced,

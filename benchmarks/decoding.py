@@ -26,13 +26,14 @@ import torch
 
 from _decoders import Answers, Side, sides
 from attention import commit, hardware
+from regard import tasks
 from regard.config import AttentionPart, Data, Dropout, Model
 from regard.data.batch import Padded
 from regard.data.special_tokens import EOS, PAD
 from regard.data.table import Record
 from regard.data.text.codec import TextCodec
 from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.models.seq2seq import build
 from regard.tasks.translate import Config
 
@@ -63,12 +64,12 @@ class Turn(NamedTuple):
     answers: Answers
 
 
-def made(kind: str) -> Trained:
+def made(kind: str) -> SequencePredictor:
     """A model with random weights that never ends a sentence by itself, and words for its tokens, as an export needs it."""
     model = build(MODELS[kind], Dropout(), VOCABULARY, VOCABULARY, kind == "transformer").eval().requires_grad_(False)
     model.decoder.output.bias[EOS] = -1e4
     codec = TextCodec.fit([Record(*[" ".join(f"w{number}" for number in range(VOCABULARY))] * 2, "")], DATA)
-    return Trained("translate", Config(data=DATA, model=MODELS[kind]), codec, model)
+    return SequencePredictor(tasks.bind("translate"), Config(data=DATA, model=MODELS[kind]), codec, model)
 
 
 def sources(batch: int, generator: torch.Generator) -> Padded:
@@ -79,7 +80,7 @@ def sources(batch: int, generator: torch.Generator) -> Padded:
     return Padded(data, keep)
 
 
-def test_set(trained: Trained, folder: Path, part: str, count: int, batch: int) -> list[Padded]:
+def test_set(trained: SequencePredictor, folder: Path, part: str, count: int, batch: int) -> list[Padded]:
     """The first sentences of a part of Multi30k as the model reads them, in batches of so many, the shortest first."""
     lines = gzip.decompress((folder / f"{part}.lc.norm.tok.en.gz").read_bytes()).decode().splitlines()[:count]
     records = [trained.task.prepare(Record(line, None, str(number))) for number, line in enumerate(lines, 1)]

@@ -154,7 +154,7 @@ def train(attention: str, decoder: str, task: str, setting: str, steps: int | No
     with tempfile.TemporaryDirectory() as folder:
         experiment, _ = tasks.experiment(task, config)
         ended = run(experiment, folder, quiet=True)
-        measured = load(folder, "cpu").measure([example.record for example in experiment.valid])
+        measured = load(folder, "cpu").evaluate_records([example.record for example in experiment.valid])
     seconds = time.perf_counter() - start
     exact = measured["exact"].value / 100
     return {"exact": f"{exact:.3f}", "steps": steps, "seconds": f"{seconds:.0f}", "parameters": ended["parameters"]}

@@ -16,6 +16,6 @@ with tempfile.TemporaryDirectory() as directory:
     )
     print(run.metrics["valid"])
     model = regard.load(run.directory)
-[answer] = model.predict(["Tom chases Jerry"], beam=5, align=True)[0]
+answer = model.predict("Tom chases Jerry", beam=5, align=True)
 print(answer.text)
 print(heat(answer.weights, answer.target, answer.source))

@@ -25,7 +25,7 @@ def test_a_training_answers_its_directory_and_its_metrics(run):
     assert (run.directory / "model.safetensors").exists()
     assert set(run.metrics["valid"]) == {"loss", "perplexity"}
     assert run.metrics["ended"] == "all 4 steps are done"
-    assert run.load("cpu").predict(["a b"])[0][0].text is not None
+    assert run.load("cpu").predict("a b").text is not None
 
 
 def test_what_is_not_named_has_the_task_s_default(run):

@@ -43,8 +43,8 @@ with regard.record(heads) as recorder:
     heads(data, heads.remember(data))
 reveal_type(recorder.trace())
 reveal_type(regard.load("run").trace(["text"]))
-reveal_type(regard.load("run").predict(["text"])[0][0])
-reveal_type(regard.load("run").predict(["text"])[0][0].weights)
+reveal_type(regard.load("run").predict(["text"])[0])
+reveal_type(regard.load("run").predict(["text"])[0].weights)
 """
 
 PREDICTORS = """

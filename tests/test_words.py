@@ -15,26 +15,7 @@ RELATIVE_CLAUSE = re.compile(r"(What|How|Whether|Where|Which|When|Who|That|The s
 EMPTY_WORDS = {"found", "told", "made", "given", "kept", "asked", "seen", "held", "drawn", "looked"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-REMAINING = {
-    "inference/backtranslate.py",
-    "inference/ensemble/average.py",
-    "inference/forward_predictor.py",
-    "inference/init_from.py",
-    "inference/sequence_predictor.py",
-    "inference/streaming.py",
-    "tasks/classify/predictor.py",
-    "tasks/classify/video_predictor.py",
-    "tasks/detect/predictor.py",
-    "tasks/retrieve/predictor.py",
-    "tasks/vqa/predictor.py",
-    "viewer/record/assemble.py",
-    "viewer/record/graph_nodes.py",
-    "viewer/record/image.py",
-    "viewer/record/patches.py",
-    "viewer/record/places.py",
-    "viewer/record/predicted.py",
-    "viewer/record/provenance.py",
-}
+REMAINING: set[str] = set()
 """Files that still have such words. The list only shrinks."""
 
 

@@ -3,8 +3,8 @@
     from regard.attention import Additive, Attention, Causal, MultiHead, Sparsemax, attend
 
     run = regard.train("translate", out="runs/demo")    train a model into a run directory, or resume a run
-    model = regard.load("runs/demo")                    open a trained model: a run directory, an ensemble or an export
-    predictions = model.predict(["Tom chases Jerry"])   its answers; also stream, trace and evaluate
+    model = regard.load("runs/demo")                    open a trained model of any task: a run, an ensemble or an export
+    prediction = model.predict("Tom chases Jerry")      its answer; also stream, trace and evaluate
     with regard.record(module) as recorder:             record every attention of a PyTorch model while it runs
         module(source, target)
     regard.view(recorder.trace())                       show a trace, in a notebook or in the browser
@@ -22,13 +22,13 @@ if TYPE_CHECKING:  # names that are imported when they are first used
     from regard import attention
     from regard.api import TrainedRun, train
     from regard.inference.ensemble.build import ensemble
-    from regard.inference.load import load, see
+    from regard.inference.load import load
     from regard.inference.prediction import Prediction
     from regard.viewer.html.view import view
     from regard.viewer.record import record
     from regard.viewer.trace import Trace
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Prediction",
     "Trace",
@@ -39,7 +39,6 @@ __all__ = [
     "find",
     "load",
     "record",
-    "see",
     "train",
     "view",
 ]
@@ -51,7 +50,6 @@ HOMES = {
     "ensemble": "regard.inference.ensemble.build",
     "load": "regard.inference.load",
     "record": "regard.viewer.record",
-    "see": "regard.inference.load",
     "train": "regard.api",
     "view": "regard.viewer.html.view",
 }

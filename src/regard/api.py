@@ -18,8 +18,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.data.codec import Report
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
     from regard.tasks import TaskConfig
     from regard.training.experiment import Experiment
 
@@ -39,11 +38,11 @@ class TrainedRun:
     components: tuple[Source, ...] = field(default=(), repr=False)
     """Components of the user's own that the training named; `load` hands them over again."""
 
-    def load(self, device: str = "auto") -> "Trained | Seeing":
+    def load(self, device: str = "auto") -> "Predictor":
         """Open the trained model."""
-        from regard.inference.load import opened
+        from regard.inference.load import load
 
-        return opened(self.directory, device, components=self.components)
+        return load(self.directory, device, components=self.components)
 
 
 def train(

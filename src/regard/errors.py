@@ -25,6 +25,14 @@ class DamagedWarning(UserWarning):
     """Something damaged was found, set aside, and done without."""
 
 
+class MissingExtraError(ModuleNotFoundError):
+    """A package of an extra that is not installed; the text names the extra."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be read, and probably otherwise than it is meant."""
+
+
 class Interrupted(SystemExit):
     """A training that was told to stop by a signal, and has saved itself. Its code is 128 + the signal."""
 

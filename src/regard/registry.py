@@ -7,11 +7,11 @@ listing is quick; a file is imported on first use.
 import ast
 import difflib
 import inspect
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parent
 
@@ -124,6 +124,28 @@ def summary(name: str, kind: str) -> str:
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name(name)]
     text = ast.get_docstring(classes[0] if classes else tree) or ""
     return text.partition("\n")[0]
+
+
+class TaskOption(NamedTuple):
+    """Command-line option that a task declares."""
+
+    name: str
+    commands: tuple[str, ...]
+    help: str
+    models: str
+    """The models that it is for, in the message for others."""
+    is_file: bool = False
+
+
+@cache
+def task_options() -> tuple[TaskOption, ...]:
+    """Command-line options of all tasks: the literal OPTIONS of tasks/*/options.py, read without an import."""
+    options = []
+    for path in sorted((PACKAGE / FOLDERS["tasks"]).glob("[!_]*/options.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OPTIONS":
+                options += [TaskOption(name, **values) for name, values in ast.literal_eval(node.value).items()]
+    return tuple(options)
 
 
 def find_attribute(module: str, name: str) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Train
 from regard.data.table import Record
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.tasks.translate import Config
 from regard.training.loop import train
 
@@ -42,7 +42,7 @@ def made(folder, attention="transformer", **data):
     """A model that has learnt nothing."""
     chosen = config(folder, attention, **data)
     experiment, _ = tasks.experiment("translate", chosen)
-    return Trained("translate", chosen, experiment.codec, experiment.model)
+    return SequencePredictor(tasks.bind("translate"), chosen, experiment.codec, experiment.model)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from regard.alignment.links import transpose
 from regard.alignment.soft import compute_soft_alignments
 from regard.alignment.symmetrise import reverse_links
 from regard.errors import DataError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 
 from .conftest import PAIRS, flipped_config, made
 
@@ -15,7 +15,7 @@ from .conftest import PAIRS, flipped_config, made
 def back(tmp_path_factory):
     config = flipped_config(tmp_path_factory.mktemp("back"))
     experiment, _ = tasks.experiment("translate", config)
-    return Trained("translate", config, experiment.codec, experiment.model)
+    return SequencePredictor(tasks.bind("translate"), config, experiment.codec, experiment.model)
 
 
 def test_the_other_direction_is_told_from_source_to_target(trained, back):

@@ -10,7 +10,7 @@ from regard.config import Data, Model, Train
 from regard.data.batch import pad, shifted
 from regard.data.table import Record
 from regard.data.text import synthetic
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.losses.types import Progress
 from regard.tasks.translate import Config
 
@@ -33,7 +33,7 @@ def test_every_attention_over_the_source_has_its_weights_for_each_pair(trained):
 def test_without_a_target_it_is_the_answer_that_is_aligned(trained):
     texts = [record.source for record in PAIRS]
     found = compute_soft_alignments(trained, [record._replace(target=None) for record in PAIRS])
-    for pair, [answer] in zip(found, trained.predict(texts, align=True), strict=True):
+    for pair, answer in zip(found, trained.predict(texts, align=True), strict=True):
         last = pair.weights["decoder.1.cross"].mean(0)
         torch.testing.assert_close(last[: len(answer.target)], answer.weights)
         assert pair.target.texts == tuple(answer.text.split())
@@ -86,6 +86,6 @@ def test_additive_attention_finds_the_links_of_the_grammar_by_itself():
         optimiser.step()
     held = synthetic.aligned(2200, 0)[2000:]
     gold = [Gold([(source, place) for source, span in each.links for place in range(*span)]) for each in held]
-    model = Trained("translate", config, experiment.codec, experiment.model)
+    model = SequencePredictor(tasks.bind("translate"), config, experiment.codec, experiment.model)
     found = align_pairs(compute_soft_alignments(model, [each.record for each in held], tokens=True))
     assert metrics_from_counts(count_links(found, gold).sum(0))["precision"] > 70

@@ -85,15 +85,15 @@ def only_unknown(model, sure=1e6):
 
 def test_a_model_answers_with_what_it_looks_at(tmp_path):
     model = only_unknown(made(tmp_path))
-    [[kept]] = model.predict(["dog"], align=True)
+    [kept] = model.predict(["dog"], align=True)
     assert set(kept.text.split()) == {"<unk>"}
-    [[copied]] = model.predict(["dog"], unknown="copy")
+    [copied] = model.predict(["dog"], unknown="copy")
     assert copied.weights is None
     assert copied.text.split() == ["dog"] * len(kept.text.split())
     path = tmp_path / "words.tsv"
     path.write_text("dog\thund\n", encoding="utf-8")
-    assert set(model.predict(["dog"], unknown=str(path))[0][0].text.split()) == {"hund"}
-    assert model.predict(["dog"], beam=2, unknown="copy")[0][0].text.split()[0] == "dog"
+    assert set(model.predict(["dog"], unknown=str(path))[0].text.split()) == {"hund"}
+    assert model.predict(["dog"], beam=2, unknown="copy")[0].text.split()[0] == "dog"
 
 
 def test_copying_needs_an_attention(tmp_path):
@@ -106,8 +106,8 @@ def test_a_model_that_is_set_to_copy_does_so_unasked_and_when_it_is_measured(tmp
     records = [Record("dog", "dog " * 12 + "dog", "test:1")]
     kept = model.evaluate(records)
     model.config = dataclasses.replace(model.config, search=dataclasses.replace(model.config.search, unknown="copy"))
-    assert set(model.predict(["dog"])[0][0].text.split()) == {"dog"}
-    assert "dog" not in model.predict(["dog"], unknown="keep")[0][0].text
+    assert set(model.predict(["dog"])[0].text.split()) == {"dog"}
+    assert "dog" not in model.predict(["dog"], unknown="keep")[0].text
     assert model.evaluate(records)["wer"].value < 50 < kept["wer"].value
 
 

@@ -32,7 +32,7 @@ class Model:
     def __init__(self, batch: int = BATCH):
         self.batch = batch
 
-    def reads(self, text):
+    def fits(self, text):
         return "?" not in text
 
     def work(self, places):

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 from regard import config as configuration
 from regard.cli import app
-from regard.cli._image_options import append_question
 from regard.cli.compare import _train_and_evaluate
 from regard.compare.plan import plan
 from regard.compare.variations import Varied
 from regard.errors import DataError
+from regard.tasks.vqa.predictor import Answerer
 from regard.tasks.vqa.task import Config
 
 pytestmark = pytest.mark.unhooked  # the hook knows a context of typer's from one of click's, which is what a command gets
@@ -88,7 +88,7 @@ def test_a_page_shows_the_picture_and_the_question(run, picture, tmp_path):
     [
         (["predict", "RUN", "PICTURE"], "needs a picture and a question, PATH TAB QUESTION"),
         (["predict", "RUN", "PICTURE", "--question", "xyzzy"], "input:1 has nothing in it that the model knows"),
-        (["predict", "RUN", "PICTURE", "--question", "what " * 64], "or more than the 63 tokens that it reads"),
+        (["predict", "RUN", "PICTURE", "--question", "what " * 64], "has more than the 63 tokens that the model reads"),
         (["predict", "RUN", "PICTURE\twhy?", "--question", ASKED], "input 1 has a question of its own"),
         (["predict", "RUN", "gone.png", "--question", ASKED], "gone.png"),
         (["predict", "RUN", "PICTURE", "--question", ASKED, "--beam", "2"], "--beam is for models that write text"),
@@ -117,10 +117,12 @@ def test_a_model_that_is_asked_nothing_refuses_a_question(tmp_path):
 
 
 def test_one_question_for_all_is_refused_where_a_line_has_its_own():
-    assert list(append_question(["a.png", "", "b.png"], "why?")) == ["a.png\twhy?", "", "b.png\twhy?"]
-    assert list(append_question(["a.png\twhy?"], None)) == ["a.png\twhy?"]
+    model = Answerer.__new__(Answerer)
+    assert model.complete("a.png\twhy?") == "a.png\twhy?"
+    model.set_options({"question": "why?"})
+    assert [model.complete(each) for each in ("a.png", "", "b.png")] == ["a.png\twhy?", "", "b.png\twhy?"]
     with pytest.raises(DataError, match=r"input 2 has a question of its own, 'b.png\\thow\?'; leave one of the two out"):
-        list(append_question(["a.png", "b.png\thow?"], "why?"))
+        model.complete("b.png\thow?", 2)
 
 
 def test_kinds_are_compared(tmp_path):

@@ -1,3 +1,4 @@
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -72,3 +73,22 @@ def test_the_last_word_of_a_model_that_reads_text_says_why_an_answer_may_be_miss
         "list.txt:3 has nothing in it that the model knows, or more than the 8 tokens that it reads, or scores that are not "
         f"finite (2,000 such in all): {done}; cut what is too long. Everything else is answered"
     )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "text"),
+    [
+        ({"long": 1}, "has more than the 8 tokens that the model reads; its answer was left empty."),
+        ({"unknown": 1}, "has nothing in it that the model knows; its answer was left empty."),
+        (
+            {"long": 2, "unknown": 1, "unscored": 3},
+            "has no answer (6 such in all): 1 has nothing in it that the model knows, 2 have more than the 8 tokens that the "
+            "model reads, 3 have scores that are not finite; such answers are left empty.",
+        ),
+    ],
+)
+def test_what_is_too_long_is_told_apart_from_what_is_unknown(reasons, text):
+    missed = BadInputs("a.txt", tokens=8)
+    told = missed.summarise(3, sum(reasons.values()), reasons=Counter(reasons))
+    assert told == f"a.txt:3 {text} Everything else is answered"
+    assert "or more than the 8 tokens" in missed.summarise(3, 9, reasons=Counter(reasons)), "some are of an earlier run"

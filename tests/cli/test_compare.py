@@ -70,7 +70,7 @@ def test_a_training_that_is_stopped_leaves_a_checkpoint_to_go_on_from(tmp_path):
 
 @here
 def test_one_that_failed_makes_the_command_fail_when_all_are_done(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeping, "work", lambda jobs, at_once, shown, ended: [ended(job, "no room") for job in jobs])
+    monkeypatch.setattr(sweeping, "run_jobs", lambda jobs, at_once, shown, ended: [ended(job, "no room") for job in jobs])
     done = compare("--vary", "model.layers=1,2", "--out", tmp_path / "cmp")
     assert done.exit_code == 1
     assert "- 2, seed 0 failed: no room" in done.stdout
@@ -103,3 +103,17 @@ def test_the_child_is_no_command_for_people():
     shown = CliRunner().invoke(app, ["--help"]).output
     assert "compare " in shown
     assert "compare-one" not in shown
+
+
+@here
+def test_a_comparison_that_is_stopped_says_what_is_kept(tmp_path, monkeypatch):
+    def stop(*_):
+        raise Interrupted(130)
+
+    monkeypatch.setattr(sweeping, "run_jobs", stop)
+    ended = compare("--vary", "model.attention=none,dot", "--out", tmp_path / "cmp")
+    assert ended.exit_code == 130
+    assert (
+        f"stopped: 0 of 2 trainings are done and kept in {tmp_path / 'cmp'}, those under way have saved a checkpoint; the same "
+        "command goes on from there"
+    ) in ended.output

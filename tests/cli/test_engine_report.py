@@ -5,7 +5,8 @@ def test_predict_reports_its_engine_once_on_standard_error(run_directory):
     done = regard("predict", run_directory, "--device", "cpu", "--verbose", given="Tom chases Jerry\na cat sees a dog\n")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2
-    [line] = done.stderr.splitlines()
+    line, end = done.stderr.splitlines()
+    assert end.startswith("2 lines in ")
     assert line.startswith("engine: ")
     assert " on cpu" in line
 

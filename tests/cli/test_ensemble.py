@@ -24,7 +24,7 @@ def test_runs_become_one_that_every_command_takes(run_directory, tmp_path):
     assert learned.startswith("loss a token ")
     both = regard("predict", out, "Tom chases Jerry", "--align")
     assert both.returncode == 0, both.stderr
-    [[alone]] = load(run_directory).predict(["Tom chases Jerry"])
+    [alone] = load(run_directory).predict(["Tom chases Jerry"])
     answer, _, heading, *_ = both.stdout.splitlines()
     assert answer == alone.text
     assert heading.split() == ["Tom", "chases", "Jerry", "<eos>"]

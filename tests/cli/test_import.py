@@ -27,7 +27,7 @@ def test_a_folder_becomes_a_run_that_answers(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "a run of the task translate" in told
     assert "its texts tokenized by spaces into ids (it has no tokenizer.json)" in told
-    [[answer]] = load(tmp_path / "run", "cpu").predict(["4 5 6"])
+    [answer] = load(tmp_path / "run", "cpu").predict(["4 5 6"])
     assert answer.text.split()[0] == "7"
     assert all(word.isdecimal() for word in answer.text.split())
 

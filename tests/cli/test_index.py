@@ -78,7 +78,7 @@ def test_a_file_of_questions_is_answered_into_a_file(run, texts, tmp_path):
 
 def test_what_the_model_knows_nothing_of_is_left_empty_and_said(run):
     said = refused("predict", run, "zebra crossing")
-    assert "input:1 has nothing in it that the model knows, or more than the 63 tokens" in said
+    assert "input:1 has nothing in it that the model knows; its answer was left empty" in said
 
 
 def test_what_cannot_be_read_is_listed_with_its_lines_and_nothing_is_written(run, tmp_path):
@@ -139,7 +139,7 @@ def test_an_index_is_for_models_that_retrieve(tmp_path):
     made = ("index", tmp_path / "r", "--file", tmp_path / "list.txt", "--out", tmp_path / "i.safetensors")
     assert "an index is for models of retrieve, and " in refused(*made)
     searched = ("predict", tmp_path / "r", "a b", "--index", tmp_path / "i.safetensors")
-    assert "--index is for models of retrieve, and this one is of reverse; leave it out" in refused(*searched)
+    assert "--index is for models of retrieve, and this one (reverse) takes none; leave it out" in refused(*searched)
 
 
 def test_a_text_that_is_too_long_for_a_name_is_no_picture():

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard import cli
+from regard.errors import MissingExtraError
 
 
 def run(*arguments):
@@ -29,7 +30,7 @@ def test_every_help_has_an_example(arguments):
 
 
 def test_the_version_is_the_package_s():
-    assert run("--version").stdout == f"regard {regard.__version__}\n"
+    assert re.fullmatch(rf"regard {re.escape(regard.__version__)}( \(commit [0-9a-f]+\))?\n", run("--version").stdout)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["list", "score"], ["show", "--help"], ["bench"]], ids=str)
@@ -135,3 +136,8 @@ def test_an_error_of_the_system_that_nothing_translated_is_about_a_path_or_unexp
     monkeypatch.setattr(cli, "_close_stdout", lambda: None)
     assert cli._report(error) == code
     assert capsys.readouterr().err.startswith(f"regard: {text}")
+
+
+def test_a_missing_extra_is_a_sentence_and_exit_code_two(capsys):
+    assert cli._report(MissingExtraError('figures need matplotlib; install it with: pip install "regard[view]"')) == 2
+    assert capsys.readouterr().err == 'regard: figures need matplotlib; install it with: pip install "regard[view]"\n'

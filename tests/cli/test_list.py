@@ -34,3 +34,12 @@ def test_installed_components_are_listed_with_their_package(monkeypatch):
     assert "manhattan" in [line.split()[0] for line in run("list", "score").stdout.splitlines()]
     assert "Installed." in run("list", "score").stdout
     assert "manhattan" not in run("list", "scope").stdout
+
+
+def test_list_wraps_to_the_width_of_a_terminal_and_not_in_a_pipe(monkeypatch):
+    assert max(map(len, run("list").stdout.splitlines())) > 60
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = run("list", "score").stdout.splitlines()
+    assert max(map(len, lines)) <= 60
+    column = lines[0].index(registry.summary("additive", "score")[:8])
+    assert [line[:column].strip() for line in lines if line[:column].strip()] == registry.names("score")

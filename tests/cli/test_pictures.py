@@ -61,7 +61,8 @@ def test_a_damaged_picture_in_a_file_costs_no_other_its_answer(run, tmp_path):
     assert [len(json.loads(line)["answers"]) for line in out.read_text().splitlines()] == [1, 0, 1, 0, 1]
     assert f"list.txt:2: {cut} is a PNG picture that cannot be decoded" in done.stderr
     assert f"list.txt:4: {none} is no PNG, JPEG or WebP picture" in done.stderr
-    assert "list.txt:2 has no answer (2 such in all): its picture cannot be read" in done.stderr
+    assert "list.txt:2 has no answer (2 such in all): 2 have a file that cannot be read; such" in done.stderr
+    assert "\n5 lines in " in done.stderr
     assert f"{trace}: 3 traced. Recording took" in done.stderr
     assert " \n" not in done.stderr
 

@@ -2,6 +2,7 @@ import contextlib
 import io
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
 
@@ -75,12 +76,21 @@ def test_what_the_model_knows_nothing_of_or_cannot_read_to_its_end_is_left_empty
     done = regard("predict", run_directory, "--file", tmp_path / "in.txt", "--out", tmp_path / "out.txt")
     assert done.returncode == 2
     assert (
-        "in.txt:2 has nothing in it that the model knows, or more than the 255 tokens that it reads, or scores that are not "
-        "finite (2 such in all)"
+        "in.txt:2 has no answer (2 such in all): 1 has nothing in it that the model knows, 1 has more than the 255 tokens that "
+        "the model reads"
     ) in done.stderr
+    assert re.search(r"^4 lines in [0-9.]+ s$", done.stderr, re.MULTILINE)
     first, second, third, fourth = (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()
     assert first == third != ""
     assert second == fourth == ""
+
+
+def test_a_tab_in_an_input_is_warned_of_once(run_directory, tmp_path):
+    (tmp_path / "in.txt").write_text("Tom chases Jerry\nTom\tJerry\nTom\tJerry\n", encoding="utf-8")
+    done = regard("predict", run_directory, "--file", tmp_path / "in.txt")
+    assert done.returncode == 0
+    told = "in.txt:2 has a tab, and the whole line is read as one input; of a table, give the source column alone"
+    assert done.stderr.count("has a tab") == done.stderr.count(told) == 1
 
 
 def test_lines_before_one_that_cannot_be_read_are_answered(run_directory, tmp_path):

@@ -9,6 +9,7 @@ from regard.cli._bad_inputs import BadInputs
 from regard.cli._journal import Journal, WrittenAnswer
 from regard.cli._predict_io import AnswerWriter, Unanswered, windows, write_to_file, write_to_stream
 from regard.cli._progress import ProgressLine
+from regard.cli.predict import report_end
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import DataError
 from regard.inference.prediction import Prediction
@@ -22,16 +23,18 @@ class Model:
     def __init__(self):
         self.asked, self.done = [], []
 
-    def reads(self, text):
+    def fits(self, text):
         return "?" not in text
 
-    def outcomes(self, texts, *, include, done, **options):
+    is_known = fits
+
+    def outcomes(self, texts, *, done, include=(), **options):
         self.asked.append(list(texts))
         self.done.append(done)
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
-            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None)]
+            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None)]
 
 
 def inputs(*texts, wish=ConstraintSpec()):
@@ -40,7 +43,7 @@ def inputs(*texts, wish=ConstraintSpec()):
 
 def test_answers_are_written_in_the_order_of_the_inputs_and_what_is_unknown_is_left_empty():
     stream = io.StringIO()
-    assert write_to_stream(AnswerWriter(Model()), inputs("ab", "?", "", "cd", "?"), stream, size=2) == Unanswered(2, 2)
+    assert write_to_stream(AnswerWriter(Model()), inputs("ab", "?", "", "cd", "?"), stream, size=2) == Unanswered(2, 2, 5)
     assert stream.getvalue() == "ba\n\n\ndc\n\n"
 
 
@@ -58,7 +61,7 @@ def test_what_a_journal_has_is_asked_again_only_with_its_batch_and_keeps_its_ans
     assert (tmp_path / "out").read_text() == "1\n2\ncc\n4\n\n"
     assert model.asked == [["cc", "d"], []]
     assert model.done == [{1}, set()]
-    assert found == Unanswered(1, 5)
+    assert found == Unanswered(1, 5, 5)
 
 
 def test_more_answers_than_inputs_are_refused(tmp_path):
@@ -77,7 +80,7 @@ def test_a_wish_that_cannot_be_had_is_the_users_to_mend():
 class Looking(Model):
     """Pictures: one that begins with ! is seen to be damaged by its header, with * when it is decoded."""
 
-    def reads(self, text):
+    def fits(self, text):
         if text.startswith("!"):
             raise DataError(f"{text} is no picture")
         return True
@@ -95,7 +98,9 @@ ANSWERED = "ba\n\n\nfe\nhg\n\nkj\n"
 
 def test_what_cannot_be_read_is_left_empty_and_told_with_its_line(capsys):
     stream, missed = io.StringIO(), BadInputs("list.txt")
-    assert write_to_stream(AnswerWriter(Looking(), bad_inputs=missed), inputs(*PICTURES), stream, size=4) == Unanswered(3, 2)
+    assert write_to_stream(AnswerWriter(Looking(), bad_inputs=missed), inputs(*PICTURES), stream, size=4) == Unanswered(
+        3, 2, 7
+    )
     assert stream.getvalue() == ANSWERED
     told = sorted(capsys.readouterr().err.splitlines())
     assert told == [f"regard: list.txt:{line}" for line in ("2: *c is cut off", "3: !d is no picture", "6: *i is cut off")]
@@ -106,7 +111,7 @@ def test_what_cannot_be_read_keeps_its_empty_line_in_a_file(tmp_path, capsys):
     with Journal(tmp_path / "out", WORK) as journal:
         progress = ProgressLine(None, stream=io.StringIO())
         found = write_to_file(AnswerWriter(Looking(), bad_inputs=missed), inputs(*PICTURES), journal, 4, progress)
-    assert found == Unanswered(3, 2)
+    assert found == Unanswered(3, 2, 7)
     assert (tmp_path / "out").read_text() == ANSWERED
     assert "list.txt:6: *i is cut off" in capsys.readouterr().err
 
@@ -173,3 +178,25 @@ def test_boxes_are_told_with_what_is_in_them_and_nothing_found_has_no_map():
     assert first["answers"][0]["boxes"] == [[1.0, 2.0, 3.0, 4.0]]
     assert (first["answers"][0]["target"], first["answers"][0]["scores"]) == (["cat"], [0.9])
     assert second["answers"][0]["boxes"] == []
+
+
+def test_a_detector_that_finds_nothing_says_so(capsys):
+    class Empty(Model):
+        def outcomes(self, texts, **options):
+            for place, found in super().outcomes(texts, **options):
+                yield place, [SimpleNamespace(**{**vars(found[0]), "boxes": []})]
+
+    for texts, text in (
+        (["ab"], "nothing was detected that"),
+        (["ab", "", "c"], "nothing was detected on 2 of 3 pictures that"),
+    ):
+        writer = AnswerWriter(Empty())
+        report_end(writer, write_to_stream(writer, inputs(*texts), io.StringIO(), size=2), 1.25, quiet=True)
+        assert capsys.readouterr().err == f"{text} the model is sure of; --nbest 5 has the boxes that come nearest\n"
+
+
+def test_the_end_of_many_inputs_is_reported_with_the_time(capsys):
+    report_end(AnswerWriter(Model()), Unanswered(0, 0, 1200), 1.25, quiet=False)
+    report_end(AnswerWriter(Model()), Unanswered(0, 0, 1), 0.04, quiet=False)
+    report_end(AnswerWriter(Model()), Unanswered(0, 0, 1), 0.04, quiet=True)
+    assert capsys.readouterr().err == "1,200 lines in 1.2 s\n1 line in 0.0 s\n"

@@ -57,7 +57,7 @@ def test_what_the_model_knows_nothing_of_is_left_empty():
 class Looking:
     """Pictures: of one that begins with * nothing is seen before it is decoded."""
 
-    def reads(self, text):
+    def fits(self, text):
         return True
 
     def stream(self, text, **wishes):

@@ -47,8 +47,8 @@ def test_a_row_without_finite_scores_is_left_empty_and_named_and_all_others_are_
     assert [line[: line.find(",")] for line in sorted(told[:2])] == [
         f"regard: {tmp_path}/in.txt:{number}: {WHY.partition(',')[0]}" for number in (2, 5)
     ]
-    assert "in.txt:2 has nothing in it that the model knows" in told[2]
-    assert "or scores that are not finite (2 such in all)" in told[2]
+    assert " lines in " in told[2]
+    assert "in.txt:2 has no answer (2 such in all): 2 have scores that are not finite" in told[3]
     whole = regard("predict", run_directory, "--file", listed(tmp_path, FINITE), *options, "--json")
     expected = {line["input"]: line["answers"] for line in map(json.loads, whole.stdout.splitlines())}
     for line in map(json.loads, done.stdout.splitlines()):

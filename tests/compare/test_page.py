@@ -86,3 +86,9 @@ def test_a_reader_of_chinese_is_spoken_to_in_chinese_and_the_dark_is_dark(compar
     page = watched.show(html(comparison), locale="zh-CN", color_scheme="dark")
     assert page.locator("html").get_attribute("data-language") == "zh"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+
+
+def test_all_that_tie_for_best_are_named():
+    page = html(compared(done("none", bleu=30.0), done("additive", bleu=30.0), done("dot", bleu=10.0)))
+    assert "Tied for best are <b>none</b>, <b>additive</b>: BLEU 30.0" in page
+    assert "并列最佳为 <b>none</b>, <b>additive</b>" in page

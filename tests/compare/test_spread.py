@@ -42,6 +42,8 @@ def test_the_best_is_marked_and_what_cannot_be_told_from_it():
     assert mark_best(found, less=False) == {"a": "best", "b": "near"}
     assert mark_best(found, less=True) == {"c": "best"}
     assert mark_best({}, less=True) == {}
+    ties = {"a": Spread((30.0, 32.0)), "b": Spread((31.0,)), "c": Spread((30.5, 31.0))}
+    assert mark_best(ties, less=False) == {"a": "best", "b": "best", "c": "near"}
 
 
 def test_numbers_keep_three_digits():

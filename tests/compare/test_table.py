@@ -49,8 +49,8 @@ def test_one_training_each_is_said_to_tell_nothing_of_the_spread():
     assert "what a seed changes is not known: --seeds 3 shows it" in text
     assert [row[2] for row in rows(text)[1:]] == ["10.0", "30.0 *"]
     equal = tabulate(compared(done("none"), done("additive")))
-    assert [row[2] for row in rows(equal)[1:]] == ["30.0 *", "30.0 ~"]
-    assert "* marks the best, ~ what equals it" in equal
+    assert [row[2] for row in rows(equal)[1:]] == ["30.0 *", "30.0 *"]
+    assert "* marks the best and what ties with it" in equal
 
 
 def test_figures_say_of_which_records_they_are_where_there_are_two_sets():

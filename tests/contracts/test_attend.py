@@ -1,10 +1,12 @@
 """The contracts of stages for every score with every normaliser in every scope."""
 
+import math
 from functools import partial
 from itertools import product
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
 from regard import registry
@@ -128,12 +130,56 @@ def test_statistics_equal_those_of_the_weights(case):
     contracts.check_statistics(case)
 
 
+def build_normaliser(name):
+    normalise = NORMALISERS[name]()
+    return normalise.eval() if isinstance(normalise, nn.Module) else normalise
+
+
+def build_wrong_scores(value, masked):
+    """Scores, the same with one of the second query's replaced, and a mask without the last key."""
+    scores = 1 + torch.rand(1, 1, 3, 5)
+    wrong = scores.clone()
+    wrong[0, 0, 1, 2] = value
+    return scores, wrong, torch.tensor([True] * 4 + [False]).expand(1, 1, 3, 5) if masked else None
+
+
 def test_combinations_that_make_no_sense_are_refused_and_the_alternative_is_named():
     assert {pair for pair in product(SCORES, NORMALISERS) if is_refused(Case(*pair))} == REFUSED
     for pair in REFUSED:
         case = Case(*pair)
         with pytest.raises(ValueError, match=r"make no sense together: .*; use Softmax or Sparsemax"):
             attend(*case.inputs(), **case.build())
+
+
+@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_score_that_is_no_number_reaches_the_weights_of_its_query_alone(name, masked):
+    scores, wrong, allowed = build_wrong_scores(math.nan, masked)
+    normalise = build_normaliser(name)
+    weights, right = normalise(wrong, allowed), normalise(scores, allowed)
+    assert weights[0, 0, 1].isnan().any()
+    torch.testing.assert_close(weights[0, 0, ::2], right[0, 0, ::2])
+    assert not masked or (weights[..., -1] == 0).all()
+
+
+@pytest.mark.parametrize("name", NORMALISERS)
+def test_a_masked_score_that_is_no_number_has_no_part_in_the_weights(name):
+    scores, _, allowed = build_wrong_scores(0.0, True)
+    normalise = build_normaliser(name)
+    wrong = scores.masked_fill(~allowed, math.nan)
+    torch.testing.assert_close(normalise(wrong, allowed), normalise(scores, allowed))
+    assert (normalise(torch.full_like(scores, math.nan), torch.zeros_like(allowed)) == 0).all()
+
+
+@pytest.mark.parametrize("name", NORMALISERS)
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_query_with_nothing_above_minus_infinity_stops_no_training(name, masked):
+    scores, wrong, allowed = build_wrong_scores(-math.inf, masked)
+    normalise = build_normaliser(name)
+    wrong[0, 0, 1] = -math.inf
+    weights = normalise(wrong, allowed)
+    assert not normalise.sums_to_one or weights[0, 0, 1].isnan().any()
+    torch.testing.assert_close(weights[0, 0, ::2], normalise(scores, allowed)[0, 0, ::2])
 
 
 @pytest.mark.parametrize("kind", ["score", "normalise", "scope"])

@@ -178,7 +178,7 @@ def test_the_limit_on_lines_reaches_the_reader(tmp_path):
         pairs(written(tmp_path, "abc\tdef\n"), limit=5)
 
 
-CELL = st.text(st.characters(exclude_characters="\t\n", exclude_categories=["Cs"]), min_size=1).filter(
+CELL = st.text(st.characters(exclude_characters="\t\n\0", exclude_categories=["Cs"]), min_size=1).filter(
     lambda text: text.strip() and not text.endswith("\r") and not text.startswith("\ufeff")
 )
 

@@ -31,10 +31,10 @@ def test_a_choice_is_kept_beside_the_files_and_a_model_aligns_by_it(run_director
     assert verify(run_directory) == before
     loaded = regard.load(run_directory, "cpu")
     assert loaded.head == head
-    [[answer]] = loaded.predict(["the dog sleeps"], align=True)
+    [answer] = loaded.predict(["the dog sleeps"], align=True)
     assert answer.weights[-1].sum() == 0  # no step after the last
     loaded.head = head._replace(shift=False)
-    [[plain]] = loaded.predict(["the dog sleeps"], align=True)
+    [plain] = loaded.predict(["the dog sleeps"], align=True)
     assert answer.weights[:-1].tolist() == plain.weights[1:].tolist()
 
 

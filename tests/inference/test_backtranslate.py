@@ -10,7 +10,7 @@ from regard.data.lines import Line
 from regard.data.table import read
 from regard.errors import DataError
 from regard.inference import backtranslate as backtranslation
-from regard.inference.backtranslate import Pair, Way, backtranslate, drawn
+from regard.inference.backtranslate import Pair, Way, backtranslate, sample_sources
 from regard.tasks import experiment
 from regard.tasks.reverse import Config
 from regard.training.loop import train
@@ -46,7 +46,7 @@ def pairs(model, way=Way(), texts=TEXTS) -> list[Pair]:
 
 @pytest.mark.parametrize(("way", "beam"), [(Way("greedy"), 1), (Way("beam", beam=2), 2)])
 def test_sources_are_what_the_model_answers(model, way, beam):
-    answers = [answer[0].text for answer in model.predict([TEXTS[0], TEXTS[2], TEXTS[4]], beam=beam)]
+    answers = [answer.text for answer in model.predict([TEXTS[0], TEXTS[2], TEXTS[4]], beam=beam)]
     expected = [answers[0], "", answers[1], "", answers[2]]  # an empty line, and one of which the model knows nothing
     assert [pair.source for pair in pairs(model, way)] == [each.strip() for each in expected]
     assert [pair.target for pair in pairs(model, way)] == TEXTS
@@ -66,9 +66,9 @@ def test_drawn_sources_follow_from_the_seed(model):
 
 
 def test_a_cold_temperature_draws_what_greedy_search_finds(model):
-    found = drawn(model, ["a b c", "d e"], 1e-6, torch.Generator())
-    assert found == [answer[0].text for answer in model.predict(["a b c", "d e"], beam=1)]
-    assert drawn(model, [], 1.0, torch.Generator()) == []
+    found = sample_sources(model, ["a b c", "d e"], 1e-6, torch.Generator())
+    assert found == [answer.text for answer in model.predict(["a b c", "d e"], beam=1)]
+    assert sample_sources(model, [], 1.0, torch.Generator()) == []
 
 
 def test_windows_change_nothing_but_draws(model, monkeypatch):

@@ -10,9 +10,7 @@ from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import DataError, RefusedError
-from regard.inference.forward_predictor import Seeing
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
 from regard.tasks.classify import experiment
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.predictor import Classifier
@@ -26,7 +24,7 @@ def seeing():
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
     config = replace(found, model=replace(found.model, hidden_size=8), search=replace(found.search, batch_size=2))
-    return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
+    return Classifier(tasks.bind("classify"), config, CODEC, experiment.build(config, CODEC))
 
 
 @pytest.fixture
@@ -48,14 +46,14 @@ def test_records_with_targets_are_measured(seeing, pictures):
     records = [Record(picture, "dark", f"table:{line}") for line, picture in enumerate(pictures, 1)]
     figures = seeing.evaluate(records)
     assert figures.keys() == {"loss", "accuracy", "f1"}
-    assert figures == seeing.measure(records)
+    assert figures == seeing.evaluate_records(records)
 
 
 def test_a_file_that_is_missing_is_named(seeing, pictures, tmp_path):
-    assert seeing.knows(pictures[0])
-    assert seeing.reads(pictures[0])
+    assert seeing.is_known(pictures[0])
+    assert seeing.fits(pictures[0])
     with pytest.raises(DataError, match=r"gone\.png"):
-        seeing.reads(str(tmp_path / "gone.png"))
+        seeing.fits(str(tmp_path / "gone.png"))
     with pytest.raises(DataError, match=r"1 of 1 pictures are missing: input:1 .*gone\.png"):
         seeing.predict([str(tmp_path / "gone.png")])
 
@@ -68,31 +66,21 @@ def test_what_is_predicted_while_somebody_listens_is_traced(seeing, pictures):
     assert {look.name for look in trace.examples[0].attentions} == {"queries.attention"}
 
 
-def test_a_run_that_writes_no_text_is_opened_by_see_and_refused_by_load(monkeypatch, seeing):
-    monkeypatch.setattr("regard.inference.load.opened", lambda directory, device: seeing)
-    assert isinstance(regard.see("run"), Seeing)
-    with pytest.raises(RefusedError, match=r"run is a run of classify, which writes no text; regard\.see opens it"):
-        load("run")
-
-
-def test_a_run_that_writes_text_is_refused_by_see(monkeypatch):
-    writer = Trained.__new__(Trained)
-    writer.name = "translate"
-    monkeypatch.setattr("regard.inference.load.opened", lambda directory, device: writer)
-    assert load("run") is writer
-    with pytest.raises(RefusedError, match=r"is a run of translate, which writes text; regard\.load opens it"):
-        regard.see("run")
+def test_a_run_that_writes_no_text_is_refused_where_text_is_needed(monkeypatch, seeing):
+    monkeypatch.setattr("regard.inference.load.load", lambda directory, device: seeing)
+    with pytest.raises(RefusedError, match="run is a run of classify, which writes no text; predict, evaluate, view and"):
+        load_sequence_predictor("run")
 
 
 def blinded(seeing, monkeypatch, rows):
     """Let a model have scores that are not finite for so many of the pictures: those that are brightest."""
-    ask = seeing.ask
+    forward = seeing.forward
 
     def asking(batch, weights=False):
-        output, light = ask(batch, weights), batch.source.data.float().flatten(1).mean(1)
+        output, light = forward(batch, weights), batch.source.data.float().flatten(1).mean(1)
         return output._replace(logits=output.logits.masked_fill((light > rows)[:, None], float("nan")))
 
-    monkeypatch.setattr(seeing, "ask", asking)
+    monkeypatch.setattr(seeing, "forward", asking)
 
 
 @pytest.fixture
@@ -103,7 +91,7 @@ def brighter(tmp_path):
 
 
 def test_a_picture_without_finite_scores_has_an_error_and_all_others_their_answers(seeing, brighter, monkeypatch):
-    whole = dict(seeing.each(brighter, best=2, align=True))
+    whole = dict(seeing.predict_unordered(brighter, best=2, align=True))
     blinded(seeing, monkeypatch, BRIGHT)
     outcomes = dict(seeing.outcomes(brighter, best=2, align=True))
     assert sorted(outcomes) == [0, 1, 2, 3, 4]
@@ -119,8 +107,8 @@ def test_a_picture_without_finite_scores_has_an_error_and_all_others_their_answe
 
 def test_batches_whose_answers_are_known_are_not_computed(seeing, brighter, monkeypatch):
     sizes = list[int]()
-    asked = seeing.asked
-    monkeypatch.setattr(seeing, "asked", lambda batch, weights: sizes.append(batch.rows) or asked(batch, weights))
+    infer = seeing.infer
+    monkeypatch.setattr(seeing, "infer", lambda batch, weights: sizes.append(batch.rows) or infer(batch, weights))
     whole = list(seeing.outcomes(brighter))
     computed = len(sizes)
     first = [index for index, _ in whole[: sizes[0]]]
@@ -133,7 +121,7 @@ def test_batches_whose_answers_are_known_are_not_computed(seeing, brighter, monk
 
 def test_figures_leave_out_what_has_no_finite_scores(seeing, brighter, monkeypatch):
     records = [Record(picture, "dark", f"table:{line}") for line, picture in enumerate(brighter, 1)]
-    expected = seeing.measure([records[place] for place in (0, 2, 3)])
+    expected = seeing.evaluate_records([records[place] for place in (0, 2, 3)])
     blinded(seeing, monkeypatch, BRIGHT)
     figures, errors = measure(seeing, records)
     assert sorted(errors) == [1, 4]

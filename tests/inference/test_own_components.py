@@ -11,7 +11,7 @@ import regard
 from regard import io, manifest, registry
 from regard.components import HANDED, PREFIX, hand_over, list_entry_points, read_component, settle
 from regard.errors import ConfigError
-from regard.inference.load import load, opened
+from regard.inference.load import load
 
 pytestmark = pytest.mark.unhooked
 
@@ -149,8 +149,8 @@ def test_a_file_inside_an_untrusted_run_runs_nothing(run, score, tmp_path, impor
         with pytest.raises(
             ConfigError, match="needs its file" if ".py:" in name else "no stage or mechanism is called|needs"
         ):
-            opened(hostile)
-        for opening in (opened, load, lambda path: regard.ensemble([path, path]), lambda path: regard.train(out=path)):
+            load(hostile)
+        for opening in (load, lambda path: regard.ensemble([path, path]), lambda path: regard.train(out=path)):
             with pytest.raises((ConfigError, regard.errors.TrainingError, LookupError)):
                 opening(hostile)
     assert imported.read_text() == ""

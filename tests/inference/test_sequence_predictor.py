@@ -27,8 +27,8 @@ def trained(request, tmp_path_factory):
 def test_answers_come_in_the_order_of_the_questions_whatever_their_length(trained):
     loaded = regard.load(trained[2])
     texts = ["Tom chases Jerry", "the big dog in the park likes a small cat every day", "Tom", "Mary likes Tom"]
-    together = [answers[0].text for answers in loaded.predict(texts)]
-    assert together == [loaded.predict([text])[0][0].text for text in texts]
+    together = [answer.text for answer in loaded.predict(texts)]
+    assert together == [loaded.predict([text])[0].text for text in texts]
 
 
 def test_several_answers_are_different_and_best_first(trained):
@@ -39,7 +39,7 @@ def test_several_answers_are_different_and_best_first(trained):
 
 def test_an_alignment_has_a_row_for_each_piece_of_the_answer(trained):
     name, _, directory = trained
-    [[answer]] = regard.load(directory).predict(["Tom chases Jerry"], align=True)
+    [answer] = regard.load(directory).predict(["Tom chases Jerry"], align=True)
     if name == "none":
         assert answer.weights is None
         return
@@ -57,7 +57,7 @@ def test_looking_at_itself_is_not_looking_at_the_source(tmp_path):
         train=Train(max_steps=1),
     )
     train(tasks.experiment("translate", config)[0], tmp_path, quiet=True)
-    [[answer]] = regard.load(tmp_path).predict(["Tom chases Jerry"], align=True)
+    [answer] = regard.load(tmp_path).predict(["Tom chases Jerry"], align=True)
     assert answer.weights is None
 
 
@@ -72,7 +72,7 @@ def test_what_a_pointer_copies_is_saved_with_it(tmp_path):
     assert "decoder.outcome.copying.counterparts" in loaded.model.state_dict()
     texts = ["Tom chases Jerry", "Mary likes Tom"]
     together, alone = loaded.predict(texts, beam=3), [loaded.predict([text], beam=3)[0] for text in texts]
-    assert [each.text for [each] in together] == [each.text for [each] in alone]
+    assert [each.text for each in together] == [each.text for each in alone]
 
 
 def test_nothing_asked_is_nothing_answered(trained):
@@ -91,18 +91,18 @@ def test_answers_hold_what_is_asked_alone_and_in_a_batch(trained):
     texts = ["Tom chases Jerry", "the big dog in the park likes a small cat every day", "Mary likes Tom"]
     asked = {"prefix": ["玛丽", "", "狗"], "include": [["猫"], ["喜欢", "狗"], []], "exclude": [[], ["猫"], ["汤", "姆"]]}
     together = loaded.predict(texts, **asked)
-    for number, (text, [answer]) in enumerate(zip(texts, together, strict=True)):
+    for number, (text, answer) in enumerate(zip(texts, together, strict=True)):
         assert answer.text.startswith(asked["prefix"][number])
         assert all(phrase in answer.text for phrase in asked["include"][number])
         assert not any(phrase in answer.text for phrase in asked["exclude"][number])
-        [[alone]] = loaded.predict([text], **{name: [each[number]] for name, each in asked.items()})
+        [alone] = loaded.predict([text], **{name: [each[number]] for name, each in asked.items()})
         assert alone.text == answer.text
 
 
 def test_a_trace_shows_the_answer_that_was_asked_for(trained):
     loaded = regard.load(trained[2])
-    [[answer]] = loaded.predict(["Tom chases Jerry"], beam=3, prefix="玛丽")
-    trace = loaded.trace(["Tom chases Jerry"], beam=3, asked=[ConstraintSpec("玛丽")])
+    [answer] = loaded.predict(["Tom chases Jerry"], beam=3, prefix="玛丽")
+    trace = loaded.trace(["Tom chases Jerry"], beam=3, constraints=[ConstraintSpec("玛丽")])
     assert trace.example().axes["target"].text == answer.text
 
 
@@ -126,8 +126,8 @@ def test_the_least_risk_scores_by_what_an_answer_is_worth(trained, draw, risk):
 def test_a_source_that_is_too_long_is_measured_by_an_empty_answer(trained, monkeypatch):
     model, seen = regard.load(trained[2]), []
     most = model.codec.max_source_length - 1
-    monkeypatch.setattr(model, "_told", lambda example, *_, **__: Prediction(example.record.where, 0.0, [], []))
-    monkeypatch.setattr(model.task, "measure", lambda outputs, *_: seen.extend(outputs) or {})
+    monkeypatch.setattr(model, "_make_prediction", lambda example, *_, **__: Prediction(example.record.where, 0.0, [], []))
+    monkeypatch.setattr(model.task.module, "measure", lambda outputs, *_: seen.extend(outputs) or {})
     model.evaluate([Record("Tom " * (most + 1), "x", "1"), Record("Tom", "x", "2"), Record("Tom " * most, "x", "3")])
     assert seen == ["", "2", "3"]
 
@@ -135,14 +135,14 @@ def test_a_source_that_is_too_long_is_measured_by_an_empty_answer(trained, monke
 def test_what_is_too_long_is_not_read(trained):
     model = regard.load(trained[2])
     most = model.codec.max_source_length - 1
-    assert model.reads("Tom " * most)
-    assert not model.reads("Tom " * (most + 1))
-    assert not model.reads("☃")
+    assert model.fits("Tom " * most)
+    assert not model.fits("Tom " * (most + 1))
+    assert not model.fits("☃")
 
 
 def test_a_source_without_finite_scores_has_an_error_and_all_others_their_answers(trained):
     loaded, texts = regard.load(trained[2]), ["Tom chases Jerry", "Mary likes Tom", "Tom", "the big dog", "Jerry likes Tom"]
-    whole = dict(loaded.each(texts, beam=2))
+    whole = dict(loaded.predict_unordered(texts, beam=2))
     broken = loaded.codec.source.encode("Jerry")[0]
     with torch.no_grad():
         loaded.model.encoder.embedding.table.weight[broken] = float("nan")
@@ -177,4 +177,4 @@ def test_what_a_target_makes_of_scores_is_found_too(trained):
     broken = loaded.codec.encode_all(records).examples[1].target[0]
     with torch.no_grad():
         loaded.model.decoder.embedding.table.weight[broken] = float("nan")
-    assert 1 in loaded.unscored(records)
+    assert 1 in loaded.find_unscored(records)

@@ -134,7 +134,7 @@ def test_a_task_that_rewrites_its_source_has_to_wait():
     from regard import tasks
 
     model = stopping()
-    model.name, model.task = "inflect", tasks.find("inflect")
+    model.task = tasks.bind("inflect")
     with pytest.raises(RefusedError, match="the task inflect rewrites a source before it is read"):
         list(model.listen(["Tom"]))
 

@@ -35,7 +35,7 @@ def test_the_pieces_together_are_the_answer(decoder, attention, tokens, seed, be
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_greedy_search_gives_every_word_as_it_comes(decoder):
     model = trained(decoder=decoder, encoder=decoder, search=Search(max_length=8))
-    [[prediction]] = model.predict(["Tom chases Jerry"])
+    [prediction] = model.predict(["Tom chases Jerry"])
     assert len(list(model.stream("Tom chases Jerry"))) == len(prediction.target) - prediction.target.count("<eos>") > 3
 
 

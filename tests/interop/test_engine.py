@@ -1,7 +1,7 @@
 import pytest
 
 from regard.errors import ConfigError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.ctranslate2.engine import Ctranslate2
 from regard.interop.engine import opened, traceable
 
@@ -9,7 +9,7 @@ from .transformers_ import run
 
 
 def test_an_engine_is_chosen_by_its_name():
-    assert type(opened(run("pre"), "cpu")) is Trained
+    assert type(opened(run("pre"), "cpu")) is SequencePredictor
     assert type(opened(run("pre"), "cpu", "ctranslate2")) is Ctranslate2
 
 
@@ -22,7 +22,7 @@ def test_the_native_engine_rounds_too():
     assert opened(run("pre"), "cpu").config.search.precision == "float32"
     model = opened(run("pre"), "cpu", precision="int8")
     assert model.config.search.precision == "int8"
-    assert model.predict(["a b"])[0][0].text is not None
+    assert model.predict(["a b"])[0].text is not None
 
 
 def test_half_precision_is_for_a_gpu():

@@ -12,7 +12,7 @@ from regard.config import AttentionPart, Data, Model, Search, Train
 from regard.data.special_tokens import BOS, PAD
 from regard.data.table import Record
 from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.tasks.translate import Config
 from regard.training.loop import train
 from regard.training.run_directory import MODEL, RunDirectory
@@ -86,7 +86,7 @@ def drawn(network: torch.nn.Module) -> None:
         network.decoder.output.bias[[PAD, BOS]] = -20.0
 
 
-def opened(kind: str, steps: int = 0) -> Trained:
+def opened(kind: str, steps: int = 0) -> SequencePredictor:
     return load(run(kind, steps), "cpu")
 
 
@@ -96,8 +96,8 @@ def sources(count: int) -> list[str]:
     return [record.source for record in records if len(record.source.split()) < 9][:count]
 
 
-def untrained(**settings) -> Trained:
+def untrained(**settings) -> SequencePredictor:
     """A model of the same task with random weights, or one that is no plain Transformer."""
     config = Config(data=Data(samples=40, joint_vocab=settings.pop("joint_vocab", True)), model=model(**settings))
     experiment, _ = tasks.experiment("translate", config)
-    return Trained("translate", config, experiment.codec, experiment.model)
+    return SequencePredictor(tasks.bind("translate"), config, experiment.codec, experiment.model)

@@ -190,6 +190,9 @@ def test_it_says_why_it_does_not_cover_a_request(monkeypatch):
     reasons = {
         "needs one of Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl, got Alibi": asked._replace(score=Alibi()),
         "needs Sparsemax or Entmax, got Softmax": asked._replace(normalise=Softmax()),
+        "needs alpha up to 3.0, beyond which no threshold in float32 is exact, got 3.5": asked._replace(
+            normalise=Entmax(3.5)
+        ),
         "needs one alpha or one for each of 2 heads, got 3": asked._replace(normalise=Entmax(learn=True, heads=3)),
         "never forms the weights, and they are asked for": asked._replace(weights=True),
         "needs queries and keys of one size, got 5 and 4": asked._replace(keys=asked.keys[..., :4]),

@@ -73,9 +73,7 @@ def test_what_is_readable_is_what_a_look_at_one_place_finds(options):
 
 def test_a_memory_network_is_refused_in_words():
     attention = MemoryNetwork(8)
-    with pytest.raises(
-        ValueError, match="MemoryNetwork adds its query to the context; set it to 0, or use another attention"
-    ):
+    with pytest.raises(ValueError, match="MemoryNetwork adds its question to that; set it to 0, or use another attention"):
         list_single_contexts(attention, attention.remember(torch.randn(1, 3, 8)))
 
 

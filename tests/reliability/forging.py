@@ -31,7 +31,7 @@ from regard import manifest, tasks
 from regard.config import read
 from regard.errors import ConfigError, DamagedError, DataError, RefusedError
 from regard.inference.ensemble.directory import Settings, write
-from regard.inference.load import opened
+from regard.inference.load import load
 from regard.interop.huggingface import settings as huggingface
 from regard.interop.huggingface.importer import files as imported
 from regard.interop.huggingface.tensors import shapes
@@ -163,8 +163,8 @@ def open_case(path: Path) -> None:
     elif path.name == "checkpoint":
         resume_training(path)
     else:
-        found = opened(path, "cpu")
-        if isinstance(found, regard.inference.sequence_predictor.Trained) and path.name not in (
+        found = load(path, "cpu")
+        if isinstance(found, regard.inference.sequence_predictor.SequencePredictor) and path.name not in (
             "exported",
             "archive.zip",
             "caption",

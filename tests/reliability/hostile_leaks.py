@@ -24,14 +24,14 @@ def leaking(leak):
     """A change that leaves the directory as it is, and makes opening it do something."""
 
     def change(directory: Path, outside: Path) -> None:
-        before = regard.inference.load.opened
+        before = regard.inference.load.load
         (directory / "leak.py").write_text("leaked = 1\n")
 
         def opened(*given, **options):
             leak(Path(directory), outside)
             return before(*given, **options)
 
-        regard.inference.load.opened = opened
+        regard.inference.load.load = opened
 
     return change
 

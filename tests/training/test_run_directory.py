@@ -256,3 +256,19 @@ def test_a_note_clears_away_what_an_earlier_one_left_that_was_killed(tmp_path):
         (tmp_path / name).write_text("half")
     RunDirectory(tmp_path).note("alignment", {"head": 1})
     assert [path.name for path in tmp_path.glob(".tmp-*")] == [".tmp-mine"]
+
+
+def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
+    config, folder = experiment().config, tmp_path / "papers"
+    directory.check_resumable(folder, config, "small")  # it is not there yet
+    folder.mkdir()
+    (folder / ".gitkeep").touch()
+    directory.check_resumable(folder, config, "small")
+    for name in ("b.txt", "a.txt"):
+        (folder / name).touch()
+    told = rf"{folder} is no run, and has other things in it \(a.txt and 1 more\): train into a new directory"
+    with pytest.raises(RefusedError, match=told):
+        directory.check_resumable(folder, config, "small")
+    claim(tmp_path / "run")
+    (tmp_path / "run" / "notes.txt").touch()
+    directory.check_resumable(tmp_path / "run", config, "small")

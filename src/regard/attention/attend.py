@@ -39,11 +39,11 @@ def attend(
 ) -> Attended:
     """Attention of `query` to `key` and `value`: score, normalise, combine.
 
-    The keys may have fewer heads than the queries (grouped-query attention): each then serves a group of neighbouring
-    query heads. `offset` is the position of the first query; by default the last query stands at the last key. `impl`
-    selects the reference, a fused kernel, or ("auto") the kernel if one covers the request. Dropout applies to the weights,
-    between normalise and combine; the weights returned are those before it. Padded keys may hold anything, NaN too: they
-    are read as 0.
+    The keys may have fewer heads than the queries (grouped-query attention): each then serves a group of neighbouring query
+    heads. `offset` is the position of the first query; by default it is keys - queries, so that the last query stands at the
+    last key, and 0 where there are more queries than keys. `impl` selects the reference, a fused kernel, or ("auto") the
+    kernel if one covers the request. Dropout applies to the weights, between normalise and combine; the weights returned are
+    those before it. Padded keys may hold anything, NaN too: they are read as 0.
     """
     check_inputs(query, key, value, score, normalise, scope, statistics)
     for part in iterate_parts(scope):
@@ -115,7 +115,7 @@ def run_reference(request: Request, scores: Float[Tensor, "batch scored_heads qu
     """
     heads = request.query.shape[1]
     allowed = request.allowed
-    normalised = request.normalise(request.scores() if scores is None else scores, allowed)
+    normalised = request.normalise(request.score(*request.score_arguments) if scores is None else scores, allowed)
     weights, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
     dropped = F.dropout(weights, request.dropout) if request.dropout else weights
     combined = combine(request.score, dropped, repeat_heads(request.values, heads), request.offset)

@@ -52,6 +52,12 @@ class Normaliser(Protocol):
     """Protocol of a normaliser, which turns scores into weights; `allowed=None` masks nothing.
 
     `sums_to_one` is True if the weights of a query with an allowed key always sum to one.
+
+    No score is refused, as by torch.softmax, so that a batch that went wrong reaches the check for non-finite losses: NaN
+    among the scores of a query's allowed keys is NaN among its weights, and the scores of other keys and queries have no
+    part in them. A query without an allowed key has zero weights. Minus infinity is a score, not a mask: where no allowed
+    key has more, the weights that sum to one are NaN. Kernels that form no weights cannot tell such a query from one without
+    an allowed key, and give a zero context.
     """
 
     @property
@@ -129,9 +135,13 @@ class Request(NamedTuple):
         batch, heads, queries, _ = self.query.shape
         return self.scope.allowed(batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
 
+    @property
+    def score_arguments(self) -> tuple[Any, ...]:
+        """Arguments of the score: queries, keys of every head and, where it depends on positions, the offset."""
+        keys = repeat_heads(self.keys, self.query.shape[1])
+        return (self.query, keys, self.offset) if is_positional(self.score) else (self.query, keys)
+
     def scores(self) -> Float[Tensor, "batch heads queries keys"]:
         """The scores, the first stage."""
-        keys = repeat_heads(self.keys, self.query.shape[1])
-        score: Any = self.score
-        scores: Tensor = score(self.query, keys, self.offset) if is_positional(score) else score(self.query, keys)
+        scores: Tensor = self.score(*self.score_arguments)
         return scores

@@ -17,7 +17,8 @@ import typer
 from typer.core import TyperCommand
 
 from regard import __version__
-from regard.errors import ConfigError, DamagedError, DataError, FailedError, RefusedError, UnwritableError
+from regard.errors import ConfigError, DamagedError, DataError, FailedError, MissingExtraError, RefusedError, UnwritableError
+from regard.revision import describe_version
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -29,7 +30,7 @@ app = typer.Typer(
 
 COMPONENT = "Python file, or installed name, of a score or other component of your own in the run; several times."
 DEBUG = "On an error, show the traceback too."
-MISTAKES = (ConfigError, DataError, RefusedError, DamagedError, UnwritableError)
+MISTAKES = (ConfigError, DataError, MissingExtraError, RefusedError, DamagedError, UnwritableError)
 """Errors that the user can correct. So is a bare LookupError (an unknown name), but not a KeyError."""
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors of writing alone. Where they name no file, they are about standard output: files are written by `atomic`."""
@@ -98,7 +99,7 @@ def main() -> None:
 
 def _version(requested: bool) -> bool:
     if requested:
-        typer.echo(f"regard {__version__}")
+        typer.echo(describe_version(__version__))
         raise typer.Exit
     return requested
 
@@ -106,7 +107,9 @@ def _version(requested: bool) -> bool:
 @app.callback()
 def regard(
     debug: Annotated[bool, typer.Option("--debug", help=DEBUG)] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show version and git commit.")
+    ] = False,
 ) -> None:
     """Attention in three visible stages: score, normalise, combine.
 

@@ -3,16 +3,18 @@
 An input has none where it cannot be read, or where the model's scores of it are not finite.
 """
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
+Reason = Literal["unknown", "long", "unscored", "unreadable"]
+"""Reason why an input has no answer: no known token, too many tokens, scores that are not finite, a damaged file."""
 LISTED = 10
 """Bad inputs that are reported one by one; the summary has the total."""
 ALONE = "input:1"
@@ -37,8 +39,13 @@ class BadInputs:
             why = str(error).removeprefix(ALONE).removeprefix(":").strip()
             typer.echo(f"regard: {self.name}:{number}: {why}", err=True)
 
-    def summarise(self, first: int, count: int, begun: bool = False) -> str:
-        """Summary of the inputs without an answer; with `begun`, inputs that are too long were answered in part."""
+    def summarise(self, first: int, count: int, begun: bool = False, reasons: Counter[Reason] | None = None) -> str:
+        """Summary of the inputs without an answer; with `begun`, inputs that are too long were answered in part.
+
+        `reasons` counts them by their reason. A resumed file has earlier ones, whose reasons are no longer known.
+        """
+        if reasons is not None and reasons.total() == count:
+            return self._summarise_reasons(first, count, reasons)
         more = f", the first {LISTED} of which are named above" * (self.count > LISTED)
         if self.tokens is not None:
             done = "of what is too long the beginning was answered, and the others were left empty"
@@ -55,8 +62,30 @@ class BadInputs:
             "is answered"
         )
 
+    def _summarise_reasons(self, first: int, count: int, reasons: Counter[Reason]) -> str:
+        tokens = "tokens" if self.tokens is None else f"{self.tokens} tokens"
+        texts: dict[Reason, str] = {
+            "unknown": "nothing in it that the model knows",
+            "long": f"more than the {tokens} that the model reads",
+            "unscored": "scores that are not finite",
+            "unreadable": "a file that cannot be read",
+        }
+        if count == 1:
+            [reason] = reasons
+            return f"{self.name}:{first} has {texts[reason]}; its answer was left empty. Everything else is answered"
+        more = f", the first {LISTED} of which are named above" * (self.count > LISTED)
+        parts = [
+            f"{reasons[reason]:,} {'has' if reasons[reason] == 1 else 'have'} {text}"
+            for reason, text in texts.items()
+            if reasons[reason]
+        ]
+        return (
+            f"{self.name}:{first} has no answer ({count:,} such in all{more}): {', '.join(parts)}; such answers are left "
+            "empty. Everything else is answered"
+        )
 
-def collect_bad_inputs(model: "Trained | Seeing", text: str | None, file: str | None) -> BadInputs | None:
+
+def collect_bad_inputs(model: "Predictor", text: str | None, file: str | None) -> BadInputs | None:
     """The collector of bad inputs of a file or of standard input; None for a single input, which is an error."""
     if text is not None:
         return None

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 LOGGER = logging.getLogger("regard.decoding")
 """Logger of `decoding`, which selects an engine for each batch."""
@@ -28,11 +27,9 @@ class EngineReport(logging.Handler):
             typer.echo(message, err=True)
 
 
-def report_engines(context: typer.Context, model: "Trained | Seeing", engine: str = "native") -> None:
+def report_engines(context: typer.Context, model: "Predictor", engine: str = "native") -> None:
     """Report the engines that run until the end of a command."""
-    from regard.inference.forward_predictor import Seeing
-
-    if isinstance(model, Seeing) or engine != "native":
+    if not model.searches or engine != "native":
         reason = f"--engine {engine}" if engine != "native" else f"{model.name} does not search"
         device = next(model.model.parameters()).device if engine == "native" else "cpu"
         typer.echo(f"engine: {'eager' if engine == 'native' else engine} on {device}; {reason}", err=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 PIECE = 1 << 20
 GZIP = b"\x1f\x8b"
@@ -38,7 +37,7 @@ def digest_file(path: str | None) -> FileDigest:
 
 
 def digest_job(
-    directory: Path, model: "Trained | Seeing", source_file: FileDigest, files: Mapping[str, str | None], **settings: Any
+    directory: Path, model: "Predictor", source_file: FileDigest, files: Mapping[str, str | None], **settings: Any
 ) -> dict[str, str | None]:
     """Digests of the input, the model, and all settings with their files."""
     named = {name: digest_file(path).digest or path for name, path in files.items()}
@@ -50,7 +49,7 @@ def digest_job(
     }
 
 
-def digest_model(directory: Path, model: "Trained | Seeing") -> str | None:
+def digest_model(directory: Path, model: "Predictor") -> str | None:
     """The digest of the weights that were loaded and of the files beside them; of an exported model, that of its graphs.
 
     A training may publish other weights into the directory at any time, so the manifest is not used for them.

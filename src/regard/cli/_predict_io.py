@@ -1,13 +1,14 @@
 """Batched prediction: inputs are answered window by window, sorted by length within one, and written in order."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from regard.cli._bad_inputs import BadInputs
+from regard.cli._bad_inputs import BadInputs, Reason
 from regard.cli._journal import Head, Journal, WrittenAnswer
 from regard.cli._progress import ProgressLine
 from regard.errors import DataError
@@ -15,9 +16,8 @@ from regard.errors import DataError
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.forward_predictor import Seeing
     from regard.inference.prediction import Prediction
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 Each = TypeVar("Each")
 
@@ -31,6 +31,8 @@ class Unanswered(NamedTuple):
 
     many: int = 0
     first: int = 0
+    inputs: int = 0
+    """Number of all inputs; 0 where they are not counted."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,17 @@ class AnswerWriter:
     without, the first is an error.
     """
 
-    model: "Trained | Seeing"
+    model: "Predictor"
     beam: int | None = None
     best: int = 1
     align: bool = False
     unknown: str | None = None
     as_json: bool = False
     bad_inputs: BadInputs | None = None
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    """Number of inputs without an answer, by the reason."""
+    without_boxes: list[int] = field(default_factory=list)
+    """Places of the inputs of a detector that found nothing."""
 
     def answer_window(
         self,
@@ -73,21 +79,31 @@ class AnswerWriter:
             answers = [] if isinstance(answer_or_report, DataError) else answer_or_report
             if isinstance(answer_or_report, DataError):
                 self.report(before + place + 1, text, answer_or_report)
+            elif answers and answers[0].boxes == []:
+                self.without_boxes.append(before + place + 1)
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not answer_or_report)
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
         try:
-            return bool(text.strip()) and self.model.reads(text)
+            if not text.strip():
+                return False
+            if self.model.fits(text):
+                return True
+            self.reasons["long" if self.model.is_known(text) else "unknown"] += 1
+            return False
         except DataError as error:
             self.report(number, text, error)
             return False
 
     def report(self, number: int, text: str, error: DataError) -> None:
         """Report a bad input, or raise its error where there is no collector."""
+        from regard.decoding.logprobs import UndistributedError
+
         if self.bad_inputs is None:
             raise error
+        self.reasons["unscored" if isinstance(error, UndistributedError) else "unreadable"] += 1
         self.bad_inputs.note(number, text, error)
 
     def answer_or_report(
@@ -118,24 +134,13 @@ class AnswerWriter:
         self, inputs: "list[tuple[str, ConstraintSpec]]", done: frozenset[int] = frozenset()
     ) -> "Iterator[tuple[int, list[Prediction] | UndistributedError]]":
         """Answers to inputs; raises ConstraintError where constraints cannot be satisfied."""
-        from regard.inference.forward_predictor import Seeing
-
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
-        if isinstance(self.model, Seeing):
-            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done)
-            return
+        search = {"beam": self.beam, "unknown": self.unknown}
+        options: dict[str, Any] = {name: value for name, value in search.items() if value is not None}
+        if any(map(any, specs)):
+            options |= {name: [getattr(spec, name) for spec in specs] for name in ("prefix", "include", "exclude")}
         try:
-            yield from self.model.outcomes(
-                texts,
-                beam=self.beam,
-                best=self.best,
-                align=self.align,
-                unknown=self.unknown,
-                prefix=[spec.prefix for spec in specs],
-                include=[spec.include for spec in specs],
-                exclude=[spec.exclude for spec in specs],
-                done=done,
-            )
+            yield from self.model.outcomes(texts, best=self.best, align=self.align, done=done, **options)
         except ValueError as error:
             if isinstance(error, DataError) or not any(map(any, specs)):
                 raise
@@ -158,7 +163,7 @@ def write_to_stream(
             strange += [place] * answer_or_report[number].strange
             stream.write(answer_or_report[number].text)
         stream.flush()
-    return Unanswered(len(strange), strange[0] if strange else 0)
+    return Unanswered(len(strange), strange[0] if strange else 0, place)
 
 
 def write_to_file(
@@ -178,7 +183,7 @@ def write_to_file(
     progress.end()
     journal.finish()
     head: Head = journal.head
-    return Unanswered(head.strange, head.first)
+    return Unanswered(head.strange, head.first, head.lines)
 
 
 def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:

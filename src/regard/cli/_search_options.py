@@ -12,8 +12,7 @@ from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
 
 PART = "search."
 NEEDED = "--search.NAME=VALUE, such as --search.beam=5 (`regard show TASK` lists them)"
@@ -38,7 +37,7 @@ def split_arguments(first: str | None, arguments: Sequence[str], command: str) -
     return (inputs[0] if inputs else None), settings(options)
 
 
-def override_search(model: "Trained | Seeing", changed: Sequence[str], beam: int | None = None) -> None:
+def override_search(model: "Predictor", changed: Sequence[str], beam: int | None = None) -> None:
     """Override the search settings of a model."""
     from regard.tasks._validate import heeded, searchable
 

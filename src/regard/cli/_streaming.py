@@ -14,7 +14,7 @@ from regard.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from regard.cli._stdin_stream import Stream
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 STREAM, LISTEN = "--stream", "--listen"
 WHOLE_ANSWER_OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -63,14 +63,17 @@ def _used_options(options: Mapping[str, tuple[Any, ...]], parameters: Mapping[st
 
 
 def write_streamed(
-    model: "Trained", inputs: "Iterable[tuple[str, ConstraintSpec]]", stream: Any, bad_inputs: BadInputs | None = None
+    model: "SequencePredictor",
+    inputs: "Iterable[tuple[str, ConstraintSpec]]",
+    stream: Any,
+    bad_inputs: BadInputs | None = None,
 ) -> Unanswered:
     """Write each answer while it is decoded; `bad_inputs` collects unreadable inputs."""
     model.stream("")  # raises for unsuitable models before anything is read
     unanswered = list[int]()
     for number, (text, spec) in enumerate(inputs, 1):
         try:
-            if text.strip() and model.reads(text):
+            if text.strip() and model.fits(text):
                 _write(stream, _stream_answer(model, text, spec))
             elif text.strip():
                 unanswered.append(number)
@@ -83,7 +86,7 @@ def write_streamed(
     return Unanswered(len(unanswered), unanswered[0] if unanswered else 0)
 
 
-def answer_stdin(model: "Trained", stream: Any, bad_inputs: BadInputs | None = None) -> Unanswered:
+def answer_stdin(model: "SequencePredictor", stream: Any, bad_inputs: BadInputs | None = None) -> Unanswered:
     """Simultaneous decoding of standard input: each line is answered while it arrives.
 
     The beginning of a line that is too long is answered before its length is known; it is counted at its end. `bad_inputs`
@@ -105,7 +108,7 @@ def answer_stdin(model: "Trained", stream: Any, bad_inputs: BadInputs | None = N
                 raise
             known = False
             bad_inputs.note(number, "".join([*pieces_read, *line]), error)
-        if text.strip() and not (known and model.reads("".join([*pieces_read, *line]))):
+        if text.strip() and not (known and model.fits("".join([*pieces_read, *line]))):
             unanswered.append(number)
         _write(stream, ["\n"])
     return Unanswered(len(unanswered), unanswered[0] if unanswered else 0)
@@ -118,7 +121,7 @@ def _record_pieces(line: Iterator[str], pieces_read: list[str]) -> Iterator[str]
         yield piece
 
 
-def _read_known_prefix(model: "Trained", line: Iterator[str]) -> tuple[str, bool]:
+def _read_known_prefix(model: "SequencePredictor", line: Iterator[str]) -> tuple[str, bool]:
     """Text of a line up to its first known token; or the whole line, and whether it has a known token."""
     from regard.data.special_tokens import UNK
 
@@ -127,10 +130,10 @@ def _read_known_prefix(model: "Trained", line: Iterator[str]) -> tuple[str, bool
         text += piece
         if text.strip() and any(number != UNK for number in model.codec.encode_stable(text)[:room]):
             return text, True
-    return text, bool(text.strip()) and model.knows(text)
+    return text, bool(text.strip()) and model.is_known(text)
 
 
-def _stream_answer(model: "Trained", text: str, spec: "ConstraintSpec") -> Iterator[str]:
+def _stream_answer(model: "SequencePredictor", text: str, spec: "ConstraintSpec") -> Iterator[str]:
     """Pieces of an answer; raises ConstraintError where constraints cannot be satisfied."""
     try:
         yield from model.stream(text, prefix=spec.prefix, include=spec.include, exclude=spec.exclude)

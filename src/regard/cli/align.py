@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.alignment.links import Gold, Links
     from regard.alignment.soft import SoftAlignment
     from regard.data.table import Record
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.metrics.text import Measurement
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
@@ -72,9 +72,9 @@ def align(
     from regard.alignment.heads import align_pairs
     from regard.alignment.pharaoh import read_gold
     from regard.alignment.soft import compute_soft_alignments
-    from regard.inference.load import load
+    from regard.inference.load import load_sequence_predictor
 
-    model = load(directory, device)
+    model = load_sequence_predictor(directory, device)
     model.text_codec("regard align")
     records = _records(model, context.args)
     pairs = compute_soft_alignments(model, records, tokens=letters)
@@ -86,7 +86,15 @@ def align(
     ways: dict[str, Any] = {"threshold": threshold, "by": merge}
     links = align_pairs(pairs, head_used, **ways)
     if reverse is not None:
-        links = _symmetrise(links, load(reverse, device), records, pairs, symmetrise or "grow-diag", tokens=letters, **ways)
+        links = _symmetrise(
+            links,
+            load_sequence_predictor(reverse, device),
+            records,
+            pairs,
+            symmetrise or "grow-diag",
+            tokens=letters,
+            **ways,
+        )
     _write(links, out, printed=right is None)
     if right is not None:
         _show(score.measure(links, right, names), candidates, directory, as_json)
@@ -129,7 +137,7 @@ def _check_choose_options(given: dict[str, object]) -> None:
         )
 
 
-def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
+def _records(model: "SequencePredictor", arguments: list[str]) -> "list[Record]":
     from regard.data.table import read
 
     given = dict(each.split("=", 1) for each in settings(arguments))
@@ -142,7 +150,7 @@ def _records(model: "Trained", arguments: list[str]) -> "list[Record]":
     return list(read(test, given.get("data.source", data.source), given.get("data.target", data.target)))
 
 
-def _head(model: "Trained", attention: str | None, number: int | None, shift: bool | None) -> "Head":
+def _head(model: "SequencePredictor", attention: str | None, number: int | None, shift: bool | None) -> "Head":
     """The head of the options; by default the one stored in the directory."""
     usual = model.head
     if attention is not None or number is not None:
@@ -161,7 +169,12 @@ def _rank_heads(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]
 
 
 def _symmetrise(
-    links: "list[Links]", other: "Trained", records: "list[Record]", pairs: "list[SoftAlignment]", how: str, **ways: Any
+    links: "list[Links]",
+    other: "SequencePredictor",
+    records: "list[Record]",
+    pairs: "list[SoftAlignment]",
+    how: str,
+    **ways: Any,
 ) -> "list[Links]":
     """Symmetrise the links of both directions."""
     from regard.alignment.symmetrise import reverse_links, symmetrise
@@ -169,7 +182,7 @@ def _symmetrise(
     return [symmetrise(*both, how) for both in zip(links, reverse_links(other, records, pairs, **ways), strict=True)]
 
 
-def _aligns_tokens(model: "Trained", letters: bool) -> bool:
+def _aligns_tokens(model: "SequencePredictor", letters: bool) -> bool:
     """True where single tokens are aligned, for which accuracy is the usual metric."""
     from regard.alignment.words import aligns_tokens
 

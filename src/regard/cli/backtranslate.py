@@ -50,9 +50,9 @@ def backtranslate(
     way = _way(draw, beam, temperature, noise, tag, seed)
     real = [] if append is None else _real(append)  # before the model writes, which may take hours
     from regard.inference.backtranslate import backtranslate as translate
-    from regard.inference.load import load
+    from regard.inference.load import load_sequence_predictor
 
-    model = load(directory, device)
+    model = load_sequence_predictor(directory, device)
     written, read = 0, 0
     with io.replacing(out) as table:
         for pairs in translate(model, lines(file or "-"), way):

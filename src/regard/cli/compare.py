@@ -8,7 +8,7 @@ import typer
 from regard.api import build_experiment
 from regard.cli import Command, Components, ModelCommand, app
 from regard.cli.train import ANY, read_config, settings, split_config
-from regard.errors import ConfigError
+from regard.errors import ConfigError, Interrupted
 
 SAVED = 30.0
 """Seconds within which a killed worker of a comparison has saved its checkpoint and exited."""
@@ -62,7 +62,16 @@ def compare(
         lambda extra: read_config(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
     )
     sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
-    typer.echo(sweep.run(quiet))
+    try:
+        typer.echo(sweep.run(quiet))
+    except Interrupted:
+        ended = [each.state for each in sweep.outcomes.values()].count("done")
+        typer.echo(
+            f"stopped: {ended} of {len(sweep.outcomes)} trainings are done and kept in {out}, those under way have saved a "
+            "checkpoint; the same command goes on from there",
+            err=True,
+        )
+        raise
     if sweep.failed():
         raise typer.Exit(1)
 
@@ -89,17 +98,18 @@ def compare_one() -> None:
 def _train_and_evaluate(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:
     """Train a model, and evaluate it on the validation set and, where there is one, the test set."""
     from regard.cli.evaluate import figures_to_dict
-    from regard.inference.load import opened
-    from regard.tasks.kinds.types import family
+    from regard.inference.load import load
     from regard.training.loop import train as run
 
     experiment, _ = build_experiment(task, config, directory)
     ended = run(experiment, directory)
-    model, data = opened(directory, config.train.device), config.data
-    valid = figures_to_dict(model.judge(experiment.valid, beam=beam))
+    model, data = load(directory, config.train.device), config.data
+    valid = figures_to_dict(model.evaluate_examples(experiment.valid, beam=beam))
     figures = {"valid": {**valid, "loss": {"value": ended["valid"].get("loss")}}}
     if data.test is not None:
-        figures["test"] = figures_to_dict(model.evaluate(family(config).read(data, data.test), beam=beam))
+        figures["test"] = figures_to_dict(
+            model.evaluate(data.test, beam=beam, **{name: getattr(data, name) for name in data.columns})
+        )
     throughput = ended["tokens"] / max(ended["seconds"], 1e-9)
     return {
         **figures,

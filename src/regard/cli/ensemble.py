@@ -11,7 +11,7 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.inference.ensemble.stacking import Stacked
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 COLUMNS = {"data.source", "data.target"}
 
@@ -51,10 +51,10 @@ def ensemble(
     from regard.inference.ensemble.build import ensemble as gather
     from regard.inference.ensemble.directory import Settings, check_free, write
     from regard.inference.ensemble.model import shares
-    from regard.inference.load import load
+    from regard.inference.load import load_sequence_predictor
 
     check_free(out)
-    members = [load(path, device) for path in paths]
+    members = [load_sequence_predictor(path, device) for path in paths]
     try:
         stacked = None if stack is None else _stack(members, stack, columns, average)
         values = _numbers(weights) if stacked is None else stacked.weights
@@ -75,7 +75,7 @@ def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, .
     return "\n".join(lines)
 
 
-def _stack(members: "list[Trained]", table: str, columns: dict[str, str], average: str) -> "Stacked":
+def _stack(members: "list[SequencePredictor]", table: str, columns: dict[str, str], average: str) -> "Stacked":
     from regard.data.table import read
     from regard.inference.ensemble.build import together
     from regard.inference.ensemble.stacking import stack

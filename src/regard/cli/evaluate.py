@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,6 @@ import typer
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import LISTED
 from regard.cli._engine_report import report_engines
-from regard.cli._image_options import check_text_options
 from regard.cli._search_options import PART, override_search
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError, DataError
@@ -20,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from regard.decoding.logprobs import UndistributedError
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
-    from regard.metrics.text import Bucket
-    from regard.tasks import Figures
+    from regard.inference.predictor import Predictor
+    from regard.metrics.text import Bucket, Metrics
 
 
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
@@ -50,16 +46,15 @@ def evaluate(
     """
     options = settings(context.args)
     columns_given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
-    from regard.inference.load import opened
-    from regard.tasks.kinds.types import family
+    from regard.inference.load import load
 
-    model = opened(directory, device)
+    model = load(directory, device)
     columns = [f"data.{name}" for name in model.config.data.columns]
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
     if unknown := columns_given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
     search = [each for each in options if each.startswith(PART)]
-    check_text_options(model, {"beam": beam}, search)
+    model.check_search_options({"beam": beam}, search)
     override_search(model, search, beam)
     if verbose:
         report_engines(context, model)
@@ -67,8 +62,8 @@ def evaluate(
     test = columns_given.get("data.test", data.test)
     if test is None:
         raise ConfigError(f"evaluate takes {needed}{_held_out(data, directory)}")
-    data = replace(data, **{name: columns_given.get(f"data.{name}", getattr(data, name)) for name in data.columns})
-    records = [model.task.prepare(record) for record in family(model.config).read(data, test)]
+    renamed = {name: columns_given[f"data.{name}"] for name in data.columns if f"data.{name}" in columns_given}
+    records = model.read_table(test, **renamed)
     figures, errors = measure(model, records, beam)
     typer.echo(json.dumps(figures_to_dict(figures), ensure_ascii=False) if as_json else format_figures(figures))
     if test == data.train:
@@ -82,16 +77,16 @@ def evaluate(
     if errors:
         places = sorted(errors)
         for place in places[:LISTED]:
-            typer.echo(f"regard: {_where(records[place])}: {errors[place]}", err=True)
+            typer.echo(f"regard: {records[place].where}: {errors[place]}", err=True)
         raise DataError(
-            f"{_where(records[places[0]])} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
+            f"{records[places[0]].where} cannot be measured ({len(places):,} such of {len(records):,} in all): its scores "
             "are not finite. The figures are those of all others"
         )
 
 
 def measure(
-    model: "Trained | Seeing", records: "Sequence[Any]", beam: int | None = None
-) -> "tuple[Figures, dict[int, UndistributedError]]":
+    model: "Predictor", records: "Sequence[Any]", beam: int | None = None
+) -> "tuple[Metrics, dict[int, UndistributedError]]":
     """Metrics of the records with finite scores, and the errors of the others, by index.
 
     The records are checked one by one only where the metrics of all are not finite, or raise an error.
@@ -100,7 +95,7 @@ def measure(
     from regard.metrics.text import Measurement
 
     try:
-        figures = model.measure(records, beam=beam)
+        figures = model.evaluate_records(records, beam=beam)
         if all(math.isfinite(figure.value) for figure in figures.values() if isinstance(figure, Measurement)):
             return figures, {}
         reason = None
@@ -108,20 +103,14 @@ def measure(
         if isinstance(error, DataError) and not isinstance(error, UndistributedError):
             raise
         reason = error
-    errors = model.unscored(records, beam=beam)
+    errors = model.find_unscored(records, beam=beam)
     if len(errors) == len(records):
         raise next(iter(errors.values()))
     if errors:
-        figures = model.measure([record for place, record in enumerate(records) if place not in errors], beam=beam)
+        figures = model.evaluate_records([record for place, record in enumerate(records) if place not in errors], beam=beam)
     elif reason is not None:
         raise reason
     return figures, errors
-
-
-def _where(record: Any) -> str:
-    """File and line of a record."""
-    place: str = (getattr(record, "record", None) or getattr(record, "picture", None) or record).where
-    return place
 
 
 def _held_out(data: Any, directory: Path) -> str:
@@ -132,7 +121,7 @@ def _held_out(data: Any, directory: Path) -> str:
     return f". What the run came to on the lines of {data.train} that were held out is in {figures}"
 
 
-def format_figures(figures: "Figures") -> str:
+def format_figures(figures: "Metrics") -> str:
     """Metrics as text: a score with its interval on each line, scores by length below their name."""
     from rich.cells import cell_len  # labels may be of wide letters
 
@@ -147,7 +136,7 @@ def format_figures(figures: "Figures") -> str:
     return "\n".join(lines)
 
 
-def figures_to_dict(figures: "Figures") -> dict[str, Any]:
+def figures_to_dict(figures: "Metrics") -> dict[str, Any]:
     """Metrics as a dictionary for JSON."""
     return {
         name: [each._asdict() for each in figure] if isinstance(figure, list) else figure._asdict()

@@ -13,8 +13,6 @@ from regard.errors import ConfigError
 
 if TYPE_CHECKING:
     from regard.data.records import Record
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
     from regard.tasks.retrieve.index import Kind
 
 ENDING = ".safetensors"
@@ -44,11 +42,11 @@ def index(
     if of not in ("auto", "pictures", "texts"):
         raise ConfigError(f"--of needs to be pictures, texts or auto, got {of!r}")
     _check_path(out)
-    from regard.inference.load import opened
+    from regard.inference.load import load
     from regard.tasks.retrieve.index import refuse_unreadable
     from regard.tasks.retrieve.predictor import Retriever
 
-    model = opened(directory, device)
+    model = load(directory, device)
     if not isinstance(model, Retriever):
         raise ConfigError(f"an index is for models of retrieve, and {directory} is a run of {model.name}")
     records, twice = _read_unique(file, column)
@@ -58,17 +56,6 @@ def index(
     built.save(out)
     again = f", {twice:,} more were there already" * (twice > 0)
     typer.echo(f"{out}: {len(built):,} {kind}{again} ({out.stat().st_size:,} bytes)")
-
-
-def use_index(model: "Trained | Seeing", index: Path | None) -> None:
-    """Set the index that a model of `retrieve` searches; raises for other models."""
-    if index is None:
-        return
-    from regard.tasks.retrieve.predictor import Retriever
-
-    if not isinstance(model, Retriever):
-        raise ConfigError(f"--index is for models of retrieve, and this one is of {model.name}; leave it out")
-    model.among(index)
 
 
 def _check_path(path: Path) -> None:

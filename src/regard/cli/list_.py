@@ -6,6 +6,7 @@ import typer
 
 from regard import registry
 from regard.cli import Command, app
+from regard.cli._terminal import find_width, wrap
 from regard.components import GROUPS, list_entry_points
 
 KINDS = f"One of {', '.join(registry.FOLDERS)}."
@@ -40,6 +41,7 @@ def listing(kind: str | None = None) -> str:
 
 
 def align_columns(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:
-    """Two aligned columns as text."""
+    """Two aligned columns as text, the second wrapped to the width of a terminal."""
     width = width or max(len(name) for name, _ in rows)
-    return "\n".join(f"{indent}{name:<{width}}  {line}".rstrip() for name, line in rows)
+    first, limit = indent + width * " " + "  ", find_width()
+    return "\n".join(wrap(line, limit, f"{indent}{name:<{width}}  ", first).rstrip() for name, line in rows)

@@ -1,9 +1,13 @@
 """Prediction with a trained model: regard predict."""
 
 import sys
-from collections.abc import Iterable, Iterator
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -12,21 +16,20 @@ from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
-from regard.cli._image_options import append_question, check_question, check_text_options
 from regard.cli._journal import Journal
-from regard.cli._predict_io import AnswerWriter, write_to_file, write_to_stream
+from regard.cli._predict_io import AnswerWriter, Unanswered, write_to_file, write_to_stream
 from regard.cli._progress import ProgressLine
 from regard.cli._search_options import override_search, read_constraints, split_arguments
 from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, answer_stdin, select_streaming, write_streamed
-from regard.cli.index import use_index
+from regard.cli._task_options import files_of, with_task_options
 from regard.cli.train import ANY
-from regard.errors import DataError
+from regard.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.predictor import Predictor
+    from regard.inference.sequence_predictor import SequencePredictor
 
 TRACED = 32
 """Most inputs of a trace: few enough to open quickly."""
@@ -35,6 +38,7 @@ WINDOW, READ = 10_000, 1024
 
 
 @app.command(cls=ModelCommand, short_help="Predict with a trained model.", context_settings=ANY)
+@with_task_options("predict")
 def predict(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
@@ -43,9 +47,6 @@ def predict(
         typer.Argument(help="A text, or the path of a picture; without it, --file or standard input.", metavar="INPUT"),
     ] = None,
     file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
-    question: Annotated[
-        str | None, typer.Option(help="Question about each picture (vqa); without it, an input is PATH TAB QUESTION.")
-    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Number of answers to each input.")] = 1,
@@ -70,10 +71,6 @@ def predict(
     trace: Annotated[
         Path | None, typer.Option(help="Write an attention trace for `regard view`: NAME.attn.safetensors.")
     ] = None,
-    index: Annotated[
-        Path | None,
-        typer.Option(help="Index that a model of `retrieve` searches, from `regard index`; by default its samples."),
-    ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     engine: Annotated[str, typer.Option(help="Engine: native, onnx, ctranslate2.")] = "native",
     precision: Annotated[str, typer.Option(help="Precision: float32, int8; on a GPU bf16.")] = "float32",
@@ -88,6 +85,7 @@ def predict(
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
     component: Components = None,
+    task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer one input, or every line of a file or of standard input.
 
@@ -107,7 +105,6 @@ def predict(
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
     """
-    from regard.inference.forward_predictor import Seeing
     from regard.interop.engine import opened, traceable
 
     text, settings = split_arguments(text, context.args, "predict")
@@ -117,46 +114,71 @@ def predict(
         traceable(engine)
     if out is not None:
         io.check_target(out)
-    inputs = read_constraints(
-        append_question(_inputs(text, file), question), prefix, include or [], exclude or [], constraints
-    )
+    lines = _inputs(text, file)
     model = opened(directory, device, engine, precision, compile)
-    check_text_options(model, context.params, settings)
-    use_index(model, index)
-    check_question(model, question)
+    model.check_search_options(context.params, settings)
+    model.set_options(task_options)
+    completed = (model.complete(line, number) for number, line in enumerate(lines, 1))
+    inputs = read_constraints(completed, prefix, include or [], exclude or [], constraints)
     override_search(model, settings, beam)
     if verbose:
         report_engines(context, model, engine)
     if trace is not None:
-        _check_traceable(model)
+        model.check_traceable()
     noted: list[tuple[str, ConstraintSpec]] = []
     typed = text is None and file in (None, "-") and sys.stdin is not None and sys.stdin.isatty()
     window = 1 if typed else READ if out is None else WINDOW
     bad = collect_bad_inputs(model, text, file)
+    if not model.codec.reads_files:
+        inputs = _warn_of_tabs(inputs, file or "input")
     writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
-    if piecewise is not None and not isinstance(model, Seeing):
-        output = StandardOutput()
-        listening = piecewise == LISTEN
-        unanswered = answer_stdin(model, output, bad) if listening else write_streamed(model, inputs, output, bad)
+    begun = time.monotonic()
+    if piecewise is not None:
+        answer = answer_stdin if piecewise == LISTEN else partial(write_streamed, inputs=inputs)
+        unanswered = answer(cast("SequencePredictor", model), stream=StandardOutput(), bad_inputs=bad)
     elif out is None:
         unanswered = write_to_stream(writer, inputs, StandardOutput(), window)
     else:
         source, files = digest_file(file), {"constraints": constraints, "unknown": unknown}
-        files |= {} if index is None else {"index": str(index)}
+        files |= files_of(task_options)
         options = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
-        options |= {} if question is None else {"question": question}
+        options |= {name: value for name, value in task_options.items() if name not in files}
         options |= {"window": window, "engine": engine, "precision": precision}
         with Journal(out, digest_job(directory, model, source, files, **options)) as journal:
             if journal.message:
                 typer.echo(journal.message, err=True)
             progress = ProgressLine(source.lines, journal.head.lines + len(journal.answers_of_window))
             unanswered = write_to_file(writer, inputs, journal, window, progress)
+    report_end(writer, unanswered, time.monotonic() - begun, quiet=text is not None or typed)
     if trace is not None:
         skipped = bad.texts if bad else ()
         _trace(model, [each for each in noted if each[0] not in skipped], beam, trace)
     if unanswered.many:
         bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1)
-        raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN))
+        raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN, reasons=writer.reasons))
+
+
+def report_end(writer: AnswerWriter, unanswered: Unanswered, seconds: float, quiet: bool) -> None:
+    """Report the number of inputs and the time, unless `quiet`, and the pictures on which a detector found nothing."""
+    if empty := len(writer.without_boxes):
+        which = f" on {empty:,} of {unanswered.inputs:,} pictures" if unanswered.inputs > 1 else ""
+        typer.echo(
+            f"nothing was detected{which} that the model is sure of; --nbest 5 has the boxes that come nearest", err=True
+        )
+    if unanswered.inputs and not quiet:
+        typer.echo(f"{unanswered.inputs:,} line{'s' * (unanswered.inputs != 1)} in {seconds:.1f} s", err=True)
+
+
+def _warn_of_tabs(inputs: "Iterable[tuple[str, ConstraintSpec]]", name: str) -> "Iterator[tuple[str, ConstraintSpec]]":
+    """The inputs unchanged; warns of the first with a tab, which is a line of a table rather than one column."""
+    warned = False
+    for number, each in enumerate(inputs, 1):
+        if "\t" in each[0] and not warned:
+            warned = True
+            advice = "of a table, give the source column alone"
+            text = f"{name}:{number} has a tab, and the whole line is read as one input; {advice}"
+            warnings.warn(text, DataWarning, stacklevel=2)
+        yield each
 
 
 def _check_trace_path(path: Path) -> None:
@@ -166,31 +188,18 @@ def _check_trace_path(path: Path) -> None:
     io.check_target(path)
 
 
-def _check_traceable(model: "Trained | Seeing") -> None:
-    """Raise where a trace cannot show the precision of the search, before anything is computed."""
-    from regard.inference.sequence_predictor import Trained
-    from regard.viewer.record.predicted import watched
-
-    if isinstance(model, Trained):
-        watched(model.config.search)
-
-
-def _trace(model: "Trained | Seeing", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
+def _trace(model: "Predictor", noted: "list[tuple[str, ConstraintSpec]]", beam: int | None, path: Path) -> None:
     """Write the trace of the inputs, and report it."""
-    from regard.inference.forward_predictor import Seeing
     from regard.viewer.io import save
 
-    specs = [each for each in noted[:TRACED] if each[0].strip() and model.reads(each[0])]
+    specs = [each for each in noted[:TRACED] if each[0].strip() and model.fits(each[0])]
     if not specs:
         raise DataError(
             "--trace has nothing to show: there is no input in which the model knows anything and that is not longer than "
             "what it reads"
         )
     texts = [text for text, _ in specs]
-    if isinstance(model, Seeing):
-        recorded = model.trace(texts)
-    else:
-        recorded = model.trace(texts, beam=beam, asked=[spec for _, spec in specs])
+    recorded = model.trace(texts, beam=beam, constraints=[spec for _, spec in specs])
     save(recorded, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
     typer.echo(" ".join((f"{path}: {len(specs)} traced{more}.", *recorded.notes)), err=True)

@@ -3,14 +3,16 @@
 import dataclasses
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard import io
 from regard.cli import Components, ModelCommand, app
-from regard.cli._image_options import append_question, check_question, check_text_options
+from regard.cli._task_options import with_task_options
 from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
 
@@ -22,11 +24,11 @@ FILM = "film.attn.safetensors"
 
 
 @app.command(cls=ModelCommand, short_help="View attention.")
+@with_task_options("view")
 def view(
     what: Annotated[
         list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
     ],
-    question: Annotated[str | None, typer.Option(help="Question about the INPUT, a picture (vqa).")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
     budget: Annotated[str | None, typer.Option(help="Size limit of the data of that page.  [default: 16MB]")] = None,
     figure: Annotated[
@@ -43,6 +45,7 @@ def view(
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     component: Components = None,
+    task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Show every attention of a model: its place in the network, its strength over time, and its weights.
 
@@ -70,9 +73,7 @@ def view(
     output = out or html
     if output is not None:
         io.check_target(output)
-    if question is not None:
-        what = [*what[:-1], *append_question(what[-1:], question)]  # a picture with its question is an INPUT, not a trace
-    traces = load_traces(what, beam, device, question)
+    traces = load_traces(what, beam, device, task_options)
     if figure is not None and len(traces) > 1:
         raise ConfigError("a figure is of one trace, got two; a page compares them: drop --figure")
     try:
@@ -86,7 +87,9 @@ def view(
         raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
 
 
-def load_traces(what: list[str], beam: int | None, device: str, question: str | None = None) -> "list[Trace]":
+def load_traces(
+    what: list[str], beam: int | None, device: str, options: Mapping[str, str] = MappingProxyType({})
+) -> "list[Trace]":
     """Traces read from files, or recorded by running each directory's model on the INPUT, which comes last."""
     texts = [each for place, each in enumerate(what) if _is_input(Path(each), place)]
     paths = [Path(each) for each in what if each not in texts]
@@ -100,11 +103,13 @@ def load_traces(what: list[str], beam: int | None, device: str, question: str | 
     directories = list(filter(_is_model, paths))
     if texts and not directories:
         raise DataError(f"{paths[0]} is a trace, which holds its inputs already; drop {texts[0]!r}")
+    if options and not texts:
+        raise DataError(f"--{next(iter(options))} is for a model and an INPUT; a trace holds its inputs, so drop it")
     if beam is not None and not texts:
         raise DataError("--beam is for a model; a trace holds a finished search, so drop it")
     if directories and not texts and not all((path / FILM).is_file() for path in directories):
         raise DataError(f'say what to show it: regard view {directories[0]} "an INPUT", or a trace of it')
-    return name_traces([_trace(path, texts[0] if texts else None, beam, device, question) for path in paths], paths)
+    return name_traces([_trace(path, texts[0] if texts else None, beam, device, options) for path in paths], paths)
 
 
 def name_traces(traces: "list[Trace]", paths: list[Path]) -> "list[Trace]":
@@ -135,7 +140,7 @@ def _is_model(path: Path) -> bool:
     return path.is_dir() or path.suffix == ARCHIVE
 
 
-def _trace(path: Path, text: str | None, beam: int | None, device: str, question: str | None) -> "Trace":
+def _trace(path: Path, text: str | None, beam: int | None, device: str, options: Mapping[str, str]) -> "Trace":
     from regard.viewer.io import load as read
 
     if not _is_model(path) or text is None:
@@ -143,12 +148,13 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, question
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    from regard.inference.load import opened
+    from regard.inference.load import load
 
-    model = opened(path, device)
-    check_text_options(model, {"beam": beam}, ())
-    check_question(model, question)
-    if not model.knows(text):
+    model = load(path, device)
+    model.check_search_options({"beam": beam}, ())
+    model.set_options(options)
+    text = model.complete(text)
+    if not model.is_known(text):
         raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
     return dataclasses.replace(
         model.trace([text], beam=beam), name=path.resolve().name

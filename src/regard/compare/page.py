@@ -57,12 +57,12 @@ def _header(comparison: Comparison) -> str:
 
 
 def _found(grid: Grid) -> str:
-    """Summary: the best combination of each metric, and those that are indistinguishable from it."""
-    agreeing: dict[tuple[Values, tuple[Values, ...]], list[Column]] = {}
+    """Summary: the best combination of each metric, with those that tie for it, and those that are indistinguishable."""
+    agreeing: dict[tuple[tuple[Values, ...], tuple[Values, ...]], list[Column]] = {}
     for column in grid.columns:
-        if not column.cost and (found := mark_best(grid.spreads[column], column.name in LOWER_IS_BETTER)):
-            [best] = [values for values, mark in found.items() if mark == "best"]
-            is_indistinguishable = tuple(values for values, mark in found.items() if mark == "near")
+        if not column.cost and (marks := mark_best(grid.spreads[column], column.name in LOWER_IS_BETTER)):
+            best = tuple(values for values, mark in marks.items() if mark == "best")
+            is_indistinguishable = tuple(values for values, mark in marks.items() if mark == "near")
             agreeing.setdefault((best, is_indistinguishable), []).append(column)
     lines = (
         _sentence(grid, best, is_indistinguishable, columns) for (best, is_indistinguishable), columns in agreeing.items()
@@ -70,11 +70,12 @@ def _found(grid: Grid) -> str:
     return f"<ul>{''.join(f'<li>{each}</li>' for each in lines)}</ul>"
 
 
-def _sentence(grid: Grid, best: Values, is_indistinguishable: tuple[Values, ...], columns: list[Column]) -> str:
+def _sentence(grid: Grid, best: tuple[Values, ...], is_indistinguishable: tuple[Values, ...], columns: list[Column]) -> str:
     names = [figure(column, has_two_parts(grid.columns)) for column in columns]
-    numbers = [str(grid.spreads[column][best]) for column in columns]
+    numbers = [str(grid.spreads[column][best[0]]) for column in columns]
     english, chinese = (
-        f"<b>{escape(' · '.join(best))}</b>: "
+        ", ".join(f"<b>{escape(' · '.join(values))}</b>" for values in best)
+        + ": "
         + ", ".join(f"{name[language]} {number}" for name, number in zip(names, numbers, strict=True))
         for language in (0, 1)
     )
@@ -82,7 +83,8 @@ def _sentence(grid: Grid, best: Values, is_indistinguishable: tuple[Values, ...]
     alike = (f" Indistinguishable within the spread: {close or 'none'}.", f"在波动之内、无法与之区分：{close or '无'}。")
     if grid.comparison.seeds == 1:
         alike = "", ""
-    return both(f"Best is {english}.{alike[0]}", f"最佳为 {chinese}。{alike[1]}")
+    verbs = ("Best is", "最佳为") if len(best) == 1 else ("Tied for best are", "并列最佳为")
+    return both(f"{verbs[0]} {english}.{alike[0]}", f"{verbs[1]} {chinese}。{alike[1]}")
 
 
 def _notes(comparison: Comparison) -> str:

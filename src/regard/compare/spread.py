@@ -44,12 +44,12 @@ def is_indistinguishable(best: Spread, other: Spread) -> bool:
 
 
 def mark_best(spreads: Mapping[Key, Spread], less: bool) -> dict[Key, Mark]:
-    """Mark the best mean, and all that are indistinguishable from it."""
+    """Mark the best mean, with all that tie for it, and all that are indistinguishable from it."""
     if not spreads:
         return {}
     first = (min if less else max)(spreads, key=lambda key: spreads[key].mean)
     marks: dict[Key, Mark] = {key: "near" for key, each in spreads.items() if is_indistinguishable(spreads[first], each)}
-    return marks | {first: "best"}
+    return marks | {key: "best" for key, each in spreads.items() if each.mean == spreads[first].mean}
 
 
 def format_number(value: float) -> str:

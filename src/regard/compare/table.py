@@ -51,12 +51,13 @@ def write_notes(comparison: Comparison) -> list[str]:
     """Legend of the signs, and the reasons of failed trainings."""
     if comparison.seeds > 1:
         spread = (
-            "± is the standard deviation over the n seeds. * marks the best mean, ~ what differs from it by no more than "
-            "√(s₁² + s₂²), the standard deviation of a difference of two trainings: these seeds do not distinguish them."
+            "± is the standard deviation over the n seeds. * marks the best mean and what ties with it, ~ what differs from "
+            "it by no more than √(s₁² + s₂²), the standard deviation of a difference of two trainings: these seeds do not "
+            "distinguish them."
         )
     else:
         spread = (
-            "* marks the best, ~ what equals it. Each was trained once, so what a seed changes is not known: --seeds 3 "
+            "* marks the best and what ties with it. Each was trained once, so what a seed changes is not known: --seeds 3 "
             "shows it."
         )
     lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]

@@ -19,6 +19,8 @@ class ImageData(Section):
     """Table to evaluate the trained model on (`regard evaluate`, `regard compare`)."""
     image: str = "1"
     """The column with the path of the picture, which counts from the table's folder: its name, or its number from 1."""
+    header: bool | None = None
+    """True if the first line of a TSV table is a header, false if it is data; None: a header where a column is named."""
     height: int = 256
     """Maximum height in pixels: a picture that is higher or wider is scaled down as a whole; none is scaled up."""
     width: int = 256

@@ -43,6 +43,8 @@ class Data(Section):
     """The column of the source: its name, or its number from 1."""
     target: str = "2"
     """The column of the target: its name, or its number from 1."""
+    header: bool | None = None
+    """True if the first line of a TSV table is a header, false if it is data; None: a header where a column is named."""
     tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram", "pretrained"] = "words"
     """Tokenizer of the source; pretrained: that of a model which `regard import` has converted."""
     target_tokenizer: Literal["words", "characters", "bytes", "bpe", "unigram"] | None = None

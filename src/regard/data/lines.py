@@ -90,8 +90,14 @@ def lines(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[
 
     Only a line feed, with or without a carriage return, ends a line. At no time is more in memory than one line.
     """
+    for data, where in raw_lines(path, limit, bounds):
+        yield decode_line(data, where, limit)
+
+
+def raw_lines(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[tuple[bytes, str]]:
+    """The lines of a file as bytes, each with its place; one that is far too long is an error, as its rest is no line."""
     name = "stdin" if path == "-" else path
-    most = 4 * limit + 8  # bytes: four for each character, a byte order mark, the end
+    most = _most_bytes(limit)
     with ExitStack() as stack:
         stream, packed = _open(path, stack)
         number = unpacked = 0
@@ -102,9 +108,20 @@ def lines(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[
                 unpacked += len(raw)
                 if unpacked > room[0] or number > room[1]:
                     room = bounds.room(name, packed.count, unpacked, number)
-            yield _decode(raw, f"{name}:{number}", most, limit)
+            if len(raw) >= most:
+                raise _too_long(f"{name}:{number}", limit)
+            yield raw, f"{name}:{number}"
     if number == 0:
         raise DataError(f"{name} is empty; it needs at least one line")
+
+
+def _most_bytes(limit: int) -> int:
+    """Bytes of a line of so many characters: four for each, a byte order mark, the end."""
+    return 4 * limit + 8
+
+
+def _too_long(where: str, limit: int) -> DataError:
+    return DataError(f"{where} has more than {limit:,} characters, the most of a line; split it, or leave it out")
 
 
 def _open(path: str, stack: ExitStack) -> tuple[_Stream, _Counted | None]:
@@ -127,10 +144,10 @@ def _next(stream: _Stream, most: int, where: str) -> bytes:
         raise DataError(f"{where} cannot be read: {error}") from error
 
 
-def _decode(raw: bytes, where: str, most: int, limit: int) -> Line:
-    whole = len(raw) < most
+def decode_line(raw: bytes, where: str, limit: int = LIMIT) -> Line:
+    """Decode a line; raises where it is not UTF-8, or has more than `limit` characters."""
     try:
-        text = raw.decode("utf-8") if whole else ""
+        text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
             f"{where} is not UTF-8: byte {error.start + 1} of the line is 0x{raw[error.start]:02x} ({error.reason}); "
@@ -139,8 +156,8 @@ def _decode(raw: bytes, where: str, most: int, limit: int) -> Line:
     text = text.removesuffix("\n").removesuffix("\r")
     if where.endswith(":1"):
         text = text.removeprefix("\ufeff")
-    if not whole or len(text) > limit:
-        raise DataError(f"{where} has more than {limit:,} characters, the most of a line; split it, or leave it out")
+    if len(text) > limit:
+        raise _too_long(where, limit)
     return Line(text, where)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from regard.data.batch import Batch, Padded
 from regard.data.bucketing import round_lengths
-from regard.data.modality import SequenceExample
+from regard.data.modality import Codec, Example, SequenceExample
 from regard.data.prefetch import Prefetcher, bind_weakly
 from regard.data.special_tokens import PAD
 
@@ -152,6 +152,33 @@ class SequenceLoader(Loader):
         return Buckets(
             levels, _cut(_longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact, ordered, exact
         )
+
+
+class ModalityLoader(Loader):
+    """Batches of examples of any modality, which its codec collates: each of at most `budget` of what `codec.length` counts.
+
+    Padding is included, and a longer example goes alone. Modalities that need no other loader have this one.
+    """
+
+    def __init__(
+        self, codec: Codec, examples: Sequence[Example], budget: int, seed: int = 0, shuffle: bool = True, prefetch: int = 0
+    ):
+        if not examples:
+            raise ValueError("a loader needs at least one example, got none; were all dropped as too long?")
+        if budget < 1 or seed < 0:
+            raise ValueError(f"a loader needs a budget of at least 1 and a seed of at least 0, got {budget} and {seed}")
+        self.codec, self.examples = codec, examples
+        lengths: Numbers = np.array([codec.length(example) for example in examples], np.int64)
+        levels, ordered = round_lengths(lengths, 16), np.argsort(lengths, kind="stable")
+        exact = _cut(lengths[ordered], budget)
+        cuts = _cut(_longest_of_levels(lengths, levels), budget) if shuffle else exact
+        super().__init__(Buckets(levels, cuts, ordered, exact), seed, shuffle, prefetch)
+
+    def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
+        """Sources and targets of the examples with these indices."""
+        examples = [self.examples[index] for index in indices]
+        records = tuple(example.record for example in examples)
+        return Batch(self.codec.collate(examples), self.codec.collate_target(examples), records)
 
 
 class Sequences:

@@ -14,7 +14,7 @@ encoders, its tasks, its metrics, the viewer's drawing of its axis and the conve
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Shaped
@@ -26,6 +26,13 @@ from regard.tree import Tree
 if TYPE_CHECKING:  # models need no NumPy
     from regard.data.axis import Axis
     from regard.data.codec import Corpus, OverLong
+
+
+@runtime_checkable
+class WritableFile(Protocol):
+    """File open for writing, of text or of bytes."""
+
+    def write(self, content: Any, /) -> Any: ...
 
 
 @runtime_checkable
@@ -211,7 +218,13 @@ class TargetCodec(Protocol):
     def decode(self, output: Any) -> Any:
         """Prediction of one example: the text of token ids, the sound of frames, labels of their numbers."""
 
-    def write(self, prediction: Any, file: IO[Any]) -> None:
+    def target_pieces(self, output: Any) -> list[str]:
+        """Labels of the positions of an output: its tokens, or its steps."""
+
+    def target_axis(self, output: Any) -> "Axis":
+        """Axis of an attention's queries over an output."""
+
+    def write(self, prediction: Any, file: WritableFile) -> None:
         """Write a prediction to an open file, as text or as bytes."""
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from regard.data.lines import Bounds, unreadable
-from regard.data.records import Columns, Record, no_column, numbered, record
+from regard.data.records import Columns, Record, no_column, numbered, parse_lines, record
 from regard.errors import DataError
+from regard.extras import describe_install
 from regard.inputs import open_regular
 
 ROWS = 4096
@@ -29,15 +30,24 @@ def records(path: str, columns: Columns, limit: int, bounds: Bounds = Bounds()) 
             raise DataError(f"{path} is empty")
         packed, unpacked = os.path.getsize(path), 0
         room, _ = bounds.room(path, packed, _claimed(file, wanted), file.metadata.num_rows)
-        for number, (source, target) in enumerate(_rows(file, wanted, path), 1):
+
+        def bounded() -> Iterator[tuple[int, tuple[Any, Any]]]:
+            for number, values in enumerate(_rows(file, wanted, path), 1):
+                yield number, values
+                if unpacked > room:  # a dictionary repeats a text without any bytes
+                    bounds.room(path, packed, unpacked, number)
+
+        def parse(row: tuple[int, tuple[Any, Any]]) -> Record:
+            nonlocal unpacked
+            number, (source, target) = row
             where = f"{path}:{number}"
             text = _text(target, columns.target, where, limit, columns.need_target)
             absent = not columns.need_target and not (text and text.strip())
             first = _text(source, columns.source, where, limit) or ""
             unpacked += len(first) + len(text or "")
-            if unpacked > room:  # a dictionary repeats a text without any bytes
-                bounds.room(path, packed, unpacked, number)
-            yield record(first, None if absent else text, where, columns.names)
+            return record(first, None if absent else text, where, columns.names)
+
+        yield from parse_lines(path, bounded(), parse)
 
 
 @contextmanager
@@ -48,7 +58,7 @@ def open_parquet(path: str) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
         raise DataError(
-            f"{path} needs pyarrow, which is not installed: pip install 'regard[parquet]', or give the data as TSV or JSONL"
+            f"{path} needs pyarrow, which is not installed: {describe_install('parquet')}, or give the data as TSV or JSONL"
         ) from error
     try:
         with open_regular(path) as stream, ParquetFile(stream) as file:

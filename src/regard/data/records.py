@@ -1,13 +1,18 @@
 """Records: the rows of a table of any form, and the columns that they are read from."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from regard.config import shortened
+from regard.data.header import TableSettings
 from regard.errors import DataError
 
+LISTED = 10
+"""Bad lines of a table that an error lists."""
+Row = TypeVar("Row")
+Parsed = TypeVar("Parsed")
 SIDES = ("source", "target")
 """Names of the two sides of a record, unless a task has other words."""
 
@@ -29,6 +34,7 @@ class Columns(NamedTuple):
     target: str
     need_target: bool
     names: tuple[str, str] = SIDES
+    settings: TableSettings = TableSettings()
 
 
 def input_record(text: str, number: int = 1) -> Record:
@@ -46,7 +52,55 @@ def record(source: str, target: str | None, where: str, names: tuple[str, str] =
     for side, text in zip(names, (source, target), strict=True):
         if text is not None and not text.strip():
             raise DataError(f"{where} has an empty {side}; fill it in, or leave the line out")
+        if text is not None and "\0" in text:
+            raise DataError(
+                f"{where} has a NUL byte in its {side}, which is no text; convert the file to UTF-8, or remove it"
+            )
     return Record(source, target, where)
+
+
+class BadLines:
+    """Collector of the errors of a table's bad lines, so that one error names many of them."""
+
+    def __init__(self, path: str):
+        self.path, self.count, self.errors = path, 0, list[str]()
+
+    def add(self, error: DataError) -> None:
+        """Note the error of a bad line."""
+        self.count += 1
+        if self.count <= LISTED:
+            self.errors.append(str(error))
+
+    def error(self) -> DataError:
+        """One error about all bad lines: their number, and the first of them."""
+        if self.count == 1:
+            return DataError(self.errors[0])
+        first = f", the first {LISTED} of them" * (self.count > LISTED)
+        return DataError("\n  ".join((f"{self.path} has {self.count:,} bad lines{first}:", *self.errors)))
+
+
+def parse_lines(path: str, lines: Iterable[Row], parse: Callable[[Row], Parsed]) -> Iterator[Parsed]:
+    """Parse the lines of a table; from the first bad one on the others are only checked, and one error names all.
+
+    Standard input may come line by line, and its first bad line is an error at once.
+    """
+    bad = BadLines(path)
+    rows = iter(lines)
+    while True:
+        try:
+            row = next(rows)
+            parsed = parse(row)
+        except StopIteration:
+            break
+        except DataError as error:
+            if path == "-":
+                raise
+            bad.add(error)
+        else:
+            if not bad.count:
+                yield parsed
+    if bad.count:
+        raise bad.error()
 
 
 def numbered(column: str) -> int | None:

@@ -10,8 +10,8 @@ How a path is spelt says what it is, and a .gz behind text is undone:
 
 A file whose own name has a + in it is taken as it stands.
 
-A column is a name or a number from 1. As soon as one of the two is a name, the first line of a TSV file is its header; in
-JSONL a number means the so-manieth value of the line, in Parquet the so-manieth column.
+A column is a name or a number from 1. The first line of a TSV file is its header as soon as one of the two is a name, or
+data.header=true says so; in JSONL a number means the so-manieth value of the line, in Parquet the so-manieth column.
 """
 
 import json
@@ -22,8 +22,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from regard.data.lines import LIMIT, Bounds, Line, lines
-from regard.data.records import SIDES, Columns, Record, no_column, numbered, record
+from regard.data.header import ColumnChecks, TableSettings
+from regard.data.lines import LIMIT, Bounds, Line, decode_line, lines, raw_lines
+from regard.data.records import SIDES, Columns, Record, no_column, numbered, parse_lines, record
 from regard.errors import DataError
 
 __all__ = ["LIMIT", "DataError", "Record", "read"]
@@ -56,14 +57,16 @@ def read(
     form: Form | None = None,
     names: tuple[str, str] = SIDES,
     bounds: Bounds = Bounds(),
+    settings: TableSettings = TableSettings(),
 ) -> Iterator[Record]:
     """The records of a file, one at a time; `form` overrides what the path's extension says.
 
-    Anything wrong is a DataError with its place, which calls the sides by `names`. Without `need_target` a record may lack
-    its target.
+    Anything wrong is a DataError with its place, which calls the sides by `names`; bad lines are named together in one.
+    Without `need_target` a record may lack its target. With `settings`, columns that are probably meant otherwise are warned
+    of.
     """
     place = str(path)
-    columns = Columns(source, target, need_target, names)
+    columns = Columns(source, target, need_target, names, settings)
     return (_several if _joined(place) else _one)(place, columns, Read(limit, bounds), form)
 
 
@@ -102,21 +105,36 @@ def _form(path: str) -> Form:
 
 
 def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
-    rows = lines(path, *within)
+    rows = raw_lines(path, *within)
     named = numbered(columns.source) is None or numbered(columns.target) is None
-    header = next(rows) if named else None
+    if named and columns.settings.header is False:
+        name = columns.target if numbered(columns.target) is None else columns.source
+        raise DataError(f"data.header=false says that {path} has no header, and column {name!r} is a name; give its number")
+    named = named or bool(columns.settings.header)
+    header = decode_line(*next(rows), within.limit) if named else None
     names = header.text.split("\t") if header else []
     first = _position(columns.source, names, header)
     second = _position(columns.target, names, header, columns.need_target)
-    last = None
-    for last in rows:
-        if not last.text.strip():
-            raise DataError(f"{last.where} is empty; fill it in, or leave it out")
-        cells = last.text.split("\t")
+    checks = ColumnChecks(path, columns.settings, (first, second), named) if columns.settings.columns else None
+
+    def parse(raw: tuple[bytes, str]) -> Record:
+        nonlocal checks
+        line = decode_line(*raw, within.limit)
+        if not line.text.strip():
+            raise DataError(f"{line.where} is empty; fill it in, or leave it out")
+        cells = line.text.split("\t")
+        if checks is not None and not checks.check(cells, line.where):
+            checks = None
         absent = not columns.need_target and (second is None or second >= len(cells) or not cells[second].strip())
-        source = _cell(cells, first, last, columns.names[0])
-        yield record(source, None if absent else _cell(cells, second, last, columns.names[1]), last.where, columns.names)
-    if header and last is None:
+        source = _cell(cells, first, line, columns.names[0])
+        return record(source, None if absent else _cell(cells, second, line, columns.names[1]), line.where, columns.names)
+
+    records = parse_lines(path, rows, parse)
+    first_record = next(records, None)
+    if first_record is not None:
+        yield first_record
+        yield from records
+    elif header:
         raise DataError(f"{header.where} is a header, and no record follows it")
 
 
@@ -144,21 +162,27 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
 
 def rows(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[tuple[Row, str]]:
     """What stands on each line of a JSONL file, and where that is."""
-    for line in lines(path, limit, bounds):
-        try:
-            row = json.loads(line.text)
-        except (ValueError, RecursionError) as error:
-            raise DataError(_not_json(line, error)) from error
-        if not isinstance(row, (dict, list)):
-            raise DataError(f"{line.where} needs a JSON object or list, and is {_kind(row)}")
-        yield row, line.where
+    return (_parse_row(line) for line in lines(path, limit, bounds))
+
+
+def _parse_row(line: Line) -> tuple[Row, str]:
+    try:
+        row = json.loads(line.text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(_not_json(line, error)) from error
+    if not isinstance(row, (dict, list)):
+        raise DataError(f"{line.where} needs a JSON object or list, and is {_kind(row)}")
+    return row, line.where
 
 
 def _jsonl(path: str, columns: Columns, within: Read) -> Iterator[Record]:
-    for row, where in rows(path, *within):
+    def parse(raw: tuple[bytes, str]) -> Record:
+        row, where = _parse_row(decode_line(*raw, within.limit))
         target = text(row, columns.target, where, columns.need_target)
         absent = not columns.need_target and not (target and target.strip())
-        yield record(text(row, columns.source, where) or "", None if absent else target, where, columns.names)
+        return record(text(row, columns.source, where) or "", None if absent else target, where, columns.names)
+
+    return parse_lines(path, raw_lines(path, *within), parse)
 
 
 def value(row: Row, column: str, where: str, need: bool = True) -> Any:
@@ -192,14 +216,21 @@ def _parallel(path: str, within: Read) -> Iterator[Record]:
         raise DataError(f"{path!r} needs two paths, as SOURCE{BETWEEN}TARGET")
     if both[0] == both[1]:
         raise DataError(f"{path!r} needs two different files")
-    pairs = zip_longest(lines(both[0], *within), lines(both[1], *within))
-    for number, (source, target) in enumerate(pairs):
-        if source is None or target is None:
-            short, long = both if source is None else both[::-1]
+    pairs = enumerate(zip_longest(raw_lines(both[0], *within), raw_lines(both[1], *within)))
+
+    def parse(raw: tuple[int, tuple[tuple[bytes, str] | None, tuple[bytes, str] | None]]) -> Record:
+        number, (first, second) = raw
+        if first is None or second is None:
+            short, long = both if first is None else both[::-1]
+            for _ in pairs:  # its other lines are no more errors
+                pass
             raise DataError(f"{short}:{number} is its last line, and {long} goes on; the two need equally many lines")
+        source, target = decode_line(*first, within.limit), decode_line(*second, within.limit)
         if not target.text.strip():
             raise DataError(f"{target.where} is empty; a record needs a target")
-        yield record(source.text, target.text, source.where)
+        return record(source.text, target.text, source.where)
+
+    return parse_lines(path, pairs, parse)
 
 
 def _not_json(line: Line, error: Exception) -> str:

@@ -8,6 +8,9 @@ from torch import Tensor
 from regard.data.modality import Source
 from regard.tree import Tree, leaves
 
+SLACK = 10
+"""Tokens that an output may have beyond a multiple of its source's length."""
+
 
 def find_tensor(memory: Tree) -> Tensor:
     """First tensor of the memory: its rows are the sentences, its device is the decoder's."""
@@ -26,7 +29,7 @@ def limit_length(source: int, most: int, times: float = 3.0) -> int:
 
     With `times` = 0, it is `most`.
     """
-    return min(most, int(times * source) + 10) if times else most
+    return min(most, int(times * source) + SLACK) if times else most
 
 
 def limit_lengths(source: Source, most: int, times: float = 3.0) -> list[int]:

@@ -1,7 +1,7 @@
 """Back-translation: targets without a source get one from a model that goes the other way.
 
 Sennrich, Haddow and Birch 2016, https://arxiv.org/abs/1511.06709: the target is real, and that is what the model learns to
-write. How a source is found matters: one that is drawn, or noised, teaches more than the likeliest one, unless data is very
+write. The decoding of sources matters: sampled or noised ones train better than those of beam search, unless data is very
 scarce (Edunov et al. 2018, https://arxiv.org/abs/1808.09381).
 """
 
@@ -19,7 +19,7 @@ from regard.data.table import Record
 from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
 from regard.errors import DataError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.training.seed import mixed
 
 WINDOW = 1024
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """How sources are found: by beam or greedy search, or drawn at a temperature; noised; with a tag in front.
+    """Decoding of sources: beam search, greedy or sampling at a temperature; with noise; with a tag.
 
     A tag tells the model which sources are synthetic: Caswell, Chelba and Grangier 2019, https://arxiv.org/abs/1906.06442
     """
@@ -56,12 +56,12 @@ class Way:
             raise ValueError("a temperature of 0 draws nothing; that is greedy search")
 
 
-def backtranslate(model: Trained, targets: Iterable[Line], way: Way = Way()) -> Iterator[list[Pair]]:
+def backtranslate(model: SequencePredictor, targets: Iterable[Line], way: Way = Way()) -> Iterator[list[Pair]]:
     """A pair for each line, so many lines at a time.
 
     A line that is empty, that the model knows nothing of or that is longer than what it reads has no source.
 
-    What is drawn follows from the seed and the number of the line alone, for the same lines around it.
+    Samples depend on the seed and the line number alone, for equal neighbouring lines.
     """
     model.text_codec("back-translation")
     lines = iter(targets)
@@ -70,23 +70,25 @@ def backtranslate(model: Trained, targets: Iterable[Line], way: Way = Way()) -> 
         for line in window:
             if "\t" in line.text:
                 raise DataError(f"{line.where} has a tab in it, which would part the target in a table; take it out")
-        known = [bool(line.text.strip()) and model.reads(line.text) for line in window]
+        known = [bool(line.text.strip()) and model.fits(line.text) for line in window]
         found = iter(sources(model, [line.text for line, fine in zip(window, known, strict=True) if fine], way, number))
         pairs = [Pair(next(found) if fine else "", line.text) for line, fine in zip(window, known, strict=True)]
         yield [_dressed(pair, way, Random(mixed(way.seed, number + place))) for place, pair in enumerate(pairs)]
         number += len(window)
 
 
-def sources(model: Trained, texts: Sequence[str], way: Way, number: int) -> list[str]:
+def sources(model: SequencePredictor, texts: Sequence[str], way: Way, number: int) -> list[str]:
     """A source for each text, as the model writes it; `number` is that of the first line."""
     if way.draw == "sample":
-        return drawn(model, texts, way.temperature, torch.Generator().manual_seed(mixed(way.seed, number)))
+        return sample_sources(model, texts, way.temperature, torch.Generator().manual_seed(mixed(way.seed, number)))
     answers = model.predict(texts, beam=way.beam if way.draw == "beam" else 1)
-    return [answer[0].text for answer in answers]
+    return [answer.text for answer in answers]
 
 
 @torch.no_grad()
-def drawn(model: Trained, texts: Sequence[str], temperature: float, generator: torch.Generator) -> list[str]:
+def sample_sources(
+    model: SequencePredictor, texts: Sequence[str], temperature: float, generator: torch.Generator
+) -> list[str]:
     """A source for each text, token by token as often as the model finds it likely; never an unknown word."""
     records = [model.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
     examples = model.codec.encode_all(records, over_long="truncate").examples

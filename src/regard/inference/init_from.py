@@ -1,9 +1,10 @@
-"""Where a training begins that does not begin with nothing: the weights and the vocabularies of another run.
+"""Initialisation from another run (fine-tuning): its weights and vocabularies.
 
-A training that goes on has all it needs in its own directory, so that the other run may be gone by then.
+A resumed training has all that it needs in its own directory, so that the other run may be removed by then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,8 @@ from torch import Tensor, nn
 from regard.boundary import boundary
 from regard.config import plain
 from regard.errors import DamagedError, RefusedError
-from regard.inference.forward_predictor import Seeing
-from regard.inference.load import opened, read_directory
-from regard.inference.sequence_predictor import Trained
-from regard.tasks.kinds.types import TaskConfig, family
+from regard.inference.load import load, read_directory
+from regard.inference.predictor import Predictor
 from regard.training import checkpoint
 from regard.training.run_directory import CONFIG, flat
 from regard.training.snapshot import retry_on_publish
@@ -24,7 +23,7 @@ from regard.training.state_dict import agree, named, restore, weights
 
 
 class Start(NamedTuple):
-    """What to begin with; no weights where the training goes on from a checkpoint of its own."""
+    """Codec and initial weights; no weights where a training is resumed from its own checkpoint."""
 
     codec: Any
     tensors: Mapping[str, Tensor]
@@ -36,25 +35,28 @@ class Start(NamedTuple):
             restore(model, self.tensors, self.origin)
 
 
-def start(config: TaskConfig, out: Path | None = None) -> Start | None:
-    """What train.init_from says to begin with; None where it says nothing. `out` is the directory that is trained into."""
+def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> Start | None:
+    """What train.init_from says to begin with; None where it says nothing.
+
+    `load_codec` reads the codec of a run of this family, and `out` is the directory that is trained into.
+    """
     if config.train.init_from is None:
         return None
     if out is not None and begun(out):
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(family(config).codec(folder).adapt(config.data), {}, str(out))
+                return Start(load_codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
-    found = opened(config.train.init_from, "cpu")
-    if found.config.FAMILY != config.FAMILY:
+    predictor = load(config.train.init_from, "cpu")
+    if predictor.config.FAMILY != config.FAMILY:
         raise RefusedError(
-            f"train.init_from={config.train.init_from} is a run of {found.name}, which reads {found.codec.kind}"
+            f"train.init_from={config.train.init_from} is a run of {predictor.name}, which reads {predictor.codec.kind}"
         )
-    same_tokens(found, config.data, config.train.init_from)
-    codec, tensors = found.codec.adapt(config.data), weights(found.model)
-    check_model(found, config, codec, tensors)
+    check_tokens(predictor, config.data, config.train.init_from)
+    codec, tensors = predictor.codec.adapt(config.data), weights(predictor.model)
+    check_model(predictor, config, codec, tensors)
     return Start(codec, tensors, f"train.init_from={config.train.init_from}")
 
 
@@ -69,32 +71,32 @@ def begun(out: Path) -> bool:
     return False
 
 
-def same_tokens(found: Trained | Seeing, now: Any, origin: str) -> None:
+def check_tokens(predictor: Predictor, now: Any, origin: str) -> None:
     """Refuse settings that make a codec, and that the one taken over does not heed."""
-    for name in found.codec.settings:
-        old, new = getattr(found.config.data, name), getattr(now, name)
+    for name in predictor.codec.settings:
+        old, new = getattr(predictor.config.data, name), getattr(now, name)
         if old != new:
             raise RefusedError(
                 f"train.init_from={origin} was trained with data.{name}={old}, and now it is {new}: its tokens are taken "
-                f"over, so that their numbers mean the same. {name_config(found.name, origin)}"
+                f"over, so that their numbers mean the same. {name_config(predictor.name, origin)}"
             )
 
 
-def check_model(found: Trained | Seeing, config: TaskConfig, codec: Any, tensors: Mapping[str, Tensor]) -> None:
+def check_model(predictor: Predictor, config: Any, codec: Any, tensors: Mapping[str, Tensor]) -> None:
     """Refuse a config whose model the weights do not fit, before data is read, and name the settings that differ."""
     origin = str(config.train.init_from)
     with torch.device("meta"):  # which takes neither time nor memory
-        model = family(config).build(config, codec)
+        model = predictor.task.build(config, codec)
     try:
         agree(named(model), tensors, f"train.init_from={origin}")
     except RefusedError as error:
-        before, now = (flat(plain(each.model)) for each in (found.config, config))
+        before, now = (flat(plain(each.model)) for each in (predictor.config, config))
         pairs = {name: (before.get(name), now.get(name)) for name in sorted({*before, *now})}
         changes = [f"model.{name} is {old} there and {new} here" for name, (old, new) in pairs.items() if old != new]
         if not changes:
             raise
         raise RefusedError(
-            f"train.init_from={origin} is of another model: {', '.join(changes)}. {name_config(found.name, origin)}"
+            f"train.init_from={origin} is of another model: {', '.join(changes)}. {name_config(predictor.name, origin)}"
         ) from error
 
 

@@ -10,8 +10,8 @@ from regard.boundary import boundary
 from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
-from regard.inference.forward_predictor import Seeing
-from regard.inference.sequence_predictor import Trained
+from regard.inference.predictor import Predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.manifest import NAME as MANIFEST
 from regard.tasks.kinds.types import family
 from regard.training.device import choose
@@ -21,31 +21,12 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Trained:
-    """Open a model that writes text: a run directory, or an exported model in one file.
+def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Predictor:
+    """Open a trained model of any task: a run directory, an ensemble, or an exported model in one file.
 
-    A run imports no code by itself: `components` are the classes, Python files or installed names of a user's own that it
-    was trained with (components.py).
+    Every file is read once and checked against the manifest; none is run. `components` are the classes, Python files or
+    installed names of a user's own that it was trained with (components.py).
     """
-    found = opened(directory, device, components=components)
-    if not isinstance(found, Trained):
-        raise RefusedError(
-            f"{directory} is a run of {found.name}, which writes no text; regard.see opens it, and predict, evaluate, view "
-            "and compare are the commands for it"
-        )
-    return found
-
-
-def see(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Seeing:
-    """Open a model that tells what it sees: a run directory of classify, detect, vqa or retrieve."""
-    found = opened(directory, device, components=components)
-    if isinstance(found, Trained):
-        raise RefusedError(f"{directory} is a run of {found.name}, which writes text; regard.load opens it")
-    return found
-
-
-def opened(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Trained | Seeing:
-    """Open a model of any kind. Every file is read once and checked against the manifest; none is run."""
     path = Path(directory)
     with hand_over(components), boundary(path):
         if path.suffix == ARCHIVE and path.is_file():
@@ -54,21 +35,31 @@ def opened(directory: Path | str, device: str = "auto", *, components: Iterable[
             return assemble(read_archive(path), device)
         if not (path / MANIFEST).is_file():
             raise DamagedError(f"{path} is no trained model: it {_lacking(path)}")
-        found = retry_on_publish(path, lambda sealed: assemble(read_directory(path, sealed), device))
-    if isinstance(found, Seeing):
-        found.home = path
-    return found
+        predictor = retry_on_publish(path, lambda sealed: assemble(read_directory(path, sealed), device))
+    predictor.home = path
+    return predictor
 
 
-def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> Trained | Seeing:
+def load_sequence_predictor(directory: Path | str, device: str = "auto") -> SequencePredictor:
+    """Open a model that decodes text step by step; one of another kind is refused."""
+    predictor = load(directory, device)
+    if not isinstance(predictor, SequencePredictor):
+        raise RefusedError(
+            f"{directory} is a run of {predictor.name}, which writes no text; predict, evaluate, view and compare are the "
+            "commands for it"
+        )
+    return predictor
+
+
+def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> Predictor:
     """The model in a snapshot: its config, its codec and its network. A `member` of an ensemble is no ensemble itself."""
     path, files = snapshot.path, snapshot.files
     if ENSEMBLE in files:
         if member:
             raise DamagedError(f"{path} is an ensemble inside an ensemble, which regard does not write")
-        from regard.inference.ensemble.directory import opened as gathered
+        from regard.inference.ensemble.directory import open_ensemble
 
-        return gathered(snapshot, device)
+        return open_ensemble(snapshot, device)
     for needed in (CONFIG, STEP if STEP in files else MODEL):
         if needed not in snapshot.names:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
@@ -82,7 +73,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
     kind = family(config)
-    codec, head = kind.codec(snapshot.folder), head_in(snapshot.table, path)
+    codec, head = kind.load_codec(snapshot.folder), head_in(snapshot.table, path)
     if STEP in files:
         from regard.interop.onnx.engine import Onnx
         from regard.interop.onnx.external import check_graph
@@ -90,14 +81,14 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         for graph in (each for each in files if each.endswith(".onnx")):
             check_graph(files[graph], str(path / graph))
         try:
-            return Onnx(name, config, codec, files, head)
+            return Onnx(tasks.bind(name), config, codec, files, head)
         except DamagedError as error:
             raise DamagedError(f"{path}: {error}") from error
     with advised(path), TensorFile(path / MODEL, snapshot.digests(MODEL), path) as file:
         model = file.build(lambda: tasks.build(config, codec))
         tensors = file.read()
     restore(model, tensors, str(path / MODEL))
-    return kind.build_predictor(name, config, codec, model.to(choose(device)), head)
+    return kind.build_predictor(tasks.bind(name), config, codec, model.to(choose(device)), head)
 
 
 def read_directory(path: Path, sealed: bytes) -> Snapshot:
@@ -123,4 +114,6 @@ def _lacking(path: Path) -> str:
     do = "give the directory that `regard train --out DIR` wrote"
     if (path / "config.json").is_file() and (path / MODEL).is_file():
         do = f"it looks like a model of transformers, of which `regard import {path} --out DIR` makes one"
+    if (path / "export.json").is_file():
+        do = "it is an export that runs without regard, by the code in its README.md; give the run that it was made from"
     return f"{what}; {do}"

@@ -1,22 +1,19 @@
-"""A trained model: a run directory, opened and ready to be asked."""
+"""Predictor of models that decode a sequence step by step, from a text or a picture."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
+from torch import nn
 
-from regard import tasks
 from regard.alignment.heads import Head
 from regard.alignment.unknown import load_translations, replace_unknown
-from regard.data.image.codec import ImageTextCodec
-from regard.data.image.types import ImageExample
 from regard.data.modality import Source
 from regard.data.special_tokens import UNK
 from regard.data.table import Record
-from regard.data.text.codec import Example, TextCodec
 from regard.decoding.align import align as links
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec, Phrases, expand_specs
@@ -33,19 +30,14 @@ from regard.decoding.score import rate
 from regard.decoding.search import Searcher
 from regard.decoding.search_tree import SearchTree as Branches
 from regard.errors import RefusedError
-from regard.inference.ensemble.model import Ensemble
 from regard.inference.prediction import Prediction
+from regard.inference.predictor import Input, Predictor, PredictorTask, split_inputs, text_of
 from regard.metrics.reward import Reward
-from regard.metrics.text import Measurement, perplexity
-from regard.models.seq2seq import Seq2Seq
+from regard.metrics.text import Measurement, Metrics, perplexity
 from regard.models.types import Decoder
-from regard.tasks import Figures, TaskConfig, Writes
-from regard.tasks.kinds.types import Writing, family
 from regard.tree import Tree
 
 if TYPE_CHECKING:
-    from regard.interop.onnx.sessions import Sessions
-    from regard.viewer.record import Recorder
     from regard.viewer.trace import Trace
 
 
@@ -58,75 +50,41 @@ class Plan(NamedTuple):
     guard: Guard | None
 
 
-class Trained:
-    """A model with its codec and its config."""
+@runtime_checkable
+class SequenceTask(PredictorTask, Protocol):
+    """Task whose models write text: how an answer is finished, and how answers are measured."""
+
+    def finish(self, text: str) -> str: ...
+
+    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics: ...
+
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
+        """Metrics of a model beside those of its answers, such as where it attends."""
+
+
+class SequencePredictor(Predictor):
+    """Trained model that decodes a sequence step by step: translations, captions, inflections."""
+
+    task: SequenceTask
+    searches = True
 
     def __init__(
         self,
-        name: str,
-        config: TaskConfig,
-        codec: TextCodec | ImageTextCodec,
-        model: "Seq2Seq | Ensemble | Sessions",
+        task: SequenceTask,
+        config: Any,
+        codec: Any,
+        model: nn.Module,
         head: Head = Head(),
     ):
-        self.name, self.config = name, config
-        self.codec: Any = codec
-        self.task = cast(Writes, tasks.find(name))
-        self.model = model.eval()
-        self.recorder: Recorder | None = None
-        """Who listens to what is predicted, while somebody does."""
+        super().__init__(task, config, codec, model)
         self.head = head
-        """Where its alignments are read."""
+        """Attention head that alignments are read from."""
         self.compiled = False
-        """Whether plain search may compile code (`predict --compile`). The config cannot set it."""
-
-    def predict(
-        self,
-        texts: Sequence[str],
-        *,
-        beam: int | None = None,
-        best: int = 1,
-        align: bool = False,
-        unknown: str | None = None,
-        prefix: str | Sequence[str] | None = None,
-        include: Phrases | None = None,
-        exclude: Phrases | None = None,
-    ) -> list[list[Prediction]]:
-        """The `best` answers to each text, or to each picture by its path, best first.
-
-        `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
-        that they look at, or a file of WORD TAB TRANSLATION to translate it by; None is what the config says. Every answer
-        begins with `prefix`, holds the phrases to `include` and none to `exclude`: the same for all texts, or a list with
-        those of each.
-        """
-        answers: list[list[Prediction]] = [[] for _ in texts]
-        options: dict[str, Any] = {"prefix": prefix, "include": include, "exclude": exclude}
-        for index, found in self.each(texts, beam=beam, best=best, align=align, unknown=unknown, **options):
-            answers[index] = found
-        return answers
-
-    def each(
-        self,
-        texts: Sequence[str],
-        *,
-        beam: int | None = None,
-        best: int = 1,
-        align: bool = False,
-        unknown: str | None = None,
-        prefix: str | Sequence[str] | None = None,
-        include: Phrases | None = None,
-        exclude: Phrases | None = None,
-    ) -> Iterator[tuple[int, list[Prediction]]]:
-        """What `predict` gives, as it is found, batch after batch: the place of a text, and its answers."""
-        options: dict[str, Any] = {"prefix": prefix, "include": include, "exclude": exclude}
-        for index, answers in self.outcomes(texts, beam=beam, best=best, align=align, unknown=unknown, **options):
-            if isinstance(answers, UndistributedError):
-                raise UndistributedError(f"input:{index + 1}: {answers}")
-            yield index, answers
+        """True if plain search may compile code (`predict --compile`). The config cannot set it."""
 
     def outcomes(
         self,
-        texts: Sequence[str],
+        inputs: Sequence[Input],
         *,
         beam: int | None = None,
         best: int = 1,
@@ -137,55 +95,62 @@ class Trained:
         exclude: Phrases | None = None,
         done: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        """The place of each text with its answers, batch after batch, or with the error of one whose scores are not finite.
+        """The index of each input with its answers, batch after batch, or with the error of one whose scores are not finite.
 
-        The answers to the places in `done` are known: a batch of nothing else is not computed, and an empty list stands for
+        `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
+        that they look at, or a file of WORD TAB TRANSLATION to translate it by; None is what the config says. Every answer
+        begins with `prefix`, holds the phrases to `include` and none to `exclude`: the same for all inputs, or a list with
+        those of each.
+
+        The answers to the indices in `done` are known: a batch of nothing else is not computed, and an empty list stands for
         each of its answers. All other batches are those that there would be if nothing were done.
         """
         translations = self._dictionary(unknown)
-        asked = expand_specs(len(texts), prefix, include, exclude)
-        if self.recorder is not None and texts:
-            self.recorder.take(lambda: self.trace(texts, beam=max(beam or self.config.search.beam, best), asked=asked))
+        constraints = expand_specs(len(inputs), prefix, include, exclude)
+        if self.recorder is not None and inputs:
+            self.recorder.take(
+                lambda: self.trace(inputs, beam=max(beam or self.config.search.beam, best), constraints=constraints)
+            )
         with nullcontext() if self.recorder is None else self.recorder.away():
-            yield from self._outcomes(texts, beam, best, align, translations, asked, done)
+            yield from self._outcomes(inputs, beam, best, align, translations, constraints, done)
 
     def _outcomes(
         self,
-        texts: Sequence[str],
+        inputs: Sequence[Input],
         beam: int | None,
         best: int,
         align: bool,
         translations: Mapping[str, str] | None,
-        asked: Sequence[ConstraintSpec],
+        constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        records = [self.task.prepare(Record(text, None, f"input:{number}")) for number, text in enumerate(texts, 1)]
+        records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
         looking = align or translations is not None
-        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, asked, done):
+        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):
             if isinstance(found, UndistributedError):
                 yield index, found
             else:
-                yield index, [self._told(examples[index], each, align, translations) for each in found]
+                yield index, [self._make_prediction(examples[index], each, align, translations) for each in found]
 
     def stream(
         self,
-        text: str,
+        source: Input,
         *,
         beam: int | None = None,
         prefix: str | None = None,
         include: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
     ) -> Iterator[str]:
-        """The answer to a text as it is decided: pieces, none of which is taken back, that together are `predict`'s."""
+        """Pieces of the answer to one input as they are decided; none is taken back, and joined they are its text."""
         from regard.inference.streaming import stream, streamable
 
         streamable(self.config.search)
         [wish] = expand_specs(1, prefix, include, exclude)
         beams = beam or self.config.search.beam
         if self.recorder is not None:
-            self.recorder.take(lambda: self.trace([text], beam=beams, asked=[wish]))
-        return stream(self, text, beams, wish)
+            self.recorder.take(lambda: self.trace([source], beam=beams, constraints=[wish]))
+        return stream(self, source, beams, wish)
 
     def listen(self, pieces: Iterable[str], *, beam: int | None = None) -> Iterator[str]:
         """The answer to a source that still arrives, piece by piece: each as soon as what has arrived decides it.
@@ -199,48 +164,44 @@ class Trained:
 
     def trace(
         self,
-        texts: Sequence[str],
+        inputs: Input | Iterable[Input],
         *,
         beam: int | None = None,
         targets: Sequence[str] | None = None,
         scores: bool = False,
-        asked: Sequence[ConstraintSpec] | None = None,
+        constraints: Sequence[ConstraintSpec] | None = None,
     ) -> "Trace":
-        """Where the model looks while it answers, step by step; with `targets`, while these are written.
+        """Attention weights and choices while the model answers, step by step; with `targets`, while these are written.
 
-        A model without attention has a trace too, of its network and its steps. `asked` is what each answer must hold.
+        A model without attention has a trace too, of its network and its steps. `constraints` is what each answer must hold.
         """
-        from regard.viewer.record.predicted import trace
+        from regard.inference.sequence_trace import trace
 
         with nullcontext() if self.recorder is None else self.recorder.pause():
-            return trace(self, texts, beam=beam, targets=targets, scores=scores, asked=asked)
+            return trace(self, split_inputs(inputs)[1], beam=beam, targets=targets, scores=scores, constraints=constraints)
 
-    def evaluate(self, records: Sequence[Record], *, beam: int | None = None) -> Figures:
-        """The task's measures on records with targets, as a file has them."""
-        return self.measure([self.task.prepare(record) for record in records], beam=beam)
+    def evaluate_records(self, prepared: Sequence[Record], *, beam: int | None = None) -> Metrics:
+        """Metrics on records that the task has prepared already; a source that is too long has an empty answer."""
+        return self.evaluate_examples(self.codec.encode_all(prepared, over_long="truncate").examples, beam=beam)
 
-    def measure(self, prepared: Sequence[Record], *, beam: int | None = None) -> Figures:
-        """The same for records that the task has prepared already; a source that is too long is answered by nothing."""
-        return self.judge(self.codec.encode_all(prepared, over_long="truncate").examples, beam=beam)
-
-    def judge(self, examples: Sequence[Any], *, beam: int | None = None) -> Figures:
-        """The same for what the codec has made of them."""
+    def evaluate_examples(self, examples: Sequence[Any], *, beam: int | None = None) -> Metrics:
+        """Metrics on examples that the codec has encoded."""
         prepared = [example.record for example in examples]
         outputs, read = [""] * len(examples), self.codec.select_fitting(prepared)
         likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
-        asked = [examples[index] for index in read]
-        for place, found in self._search(asked, beam or self.config.search.beam, best=1, weights=looking):
+        fitting = [examples[index] for index in read]
+        for place, found in self._search(fitting, beam or self.config.search.beam, best=1, weights=looking):
             if isinstance(found, UndistributedError):
                 raise found
-            outputs[read[place]] = self._told(asked[place], found[0], translations=translations).text
+            outputs[read[place]] = self._make_prediction(fitting[place], found[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
-        figures = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
-        figures |= cast(Writing, family(self.config)).measure_model(self, examples)
-        return figures if likely is None else figures | {"perplexity": likely}
+        metrics = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
+        metrics |= self.task.measure_model(self, examples)
+        return metrics if likely is None else metrics | {"perplexity": likely}
 
-    def unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
-        """The places of the records that `measure` cannot judge: whose scores, or those of whose targets, are not finite."""
+    def find_unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
+        """Indices of the prepared records whose scores, or those of whose targets, are not finite, and their errors."""
         examples = self.codec.encode_all(prepared, over_long="truncate").examples
         looking = self._dictionary() is not None
         outcomes = self._search(examples, beam or self.config.search.beam, best=1, weights=looking)
@@ -260,19 +221,23 @@ class Trained:
             return self._unrated(examples, places[:middle]) | self._unrated(examples, places[middle:])
         return {}
 
-    def knows(self, text: str) -> bool:
-        """Whether there is anything in a source that the model has seen; without it, its answer would be a guess."""
-        found: bool = self.codec.is_known(self.task.prepare(Record(text, None, "input:1")))
-        return found
+    def check_traceable(self) -> None:
+        """Raise where a trace cannot show the precision of the search."""
+        from regard.inference.sequence_trace import check_traceable
 
-    def reads(self, text: str) -> bool:
-        """Whether a source is not longer than what the model reads, and it knows something in it."""
-        found: bool = self.codec.fits(self.task.prepare(Record(text, None, "input:1")))
-        return found
+        check_traceable(self.config.search)
 
-    def text_codec(self, wanted: str) -> TextCodec:
-        """The codec of a model that reads text; for one that reads pictures, an error that says what is not for it."""
-        if not isinstance(self.codec, TextCodec):
+    def read_pair(self, source: Input, target: str | None, number: int) -> Any:
+        """Prepared record of an input and of a target for it, unless that is None."""
+        if target is None:
+            return self.read(source, number)
+        if isinstance(source, Record):
+            return self.task.prepare(source._replace(target=target))
+        return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
+
+    def text_codec(self, wanted: str) -> Any:
+        """Codec of a model that reads text; for another model, an error that names what is not for it."""
+        if self.codec.kind != "text":
             raise RefusedError(f"{wanted} is for models that read text, and this one ({self.name}) reads {self.codec.kind}")
         return self.codec
 
@@ -301,14 +266,14 @@ class Trained:
         beams: int,
         best: int,
         weights: bool,
-        asked: Sequence[ConstraintSpec] | None = None,
+        constraints: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
-        holding = [bool(wish.include) for wish in asked or ()]
-        if asked is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
+        holding = [bool(wish.include) for wish in constraints or ()]
+        if constraints is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
             for which in (True, False):
                 places = [place for place, each in enumerate(holding) if each == which]
-                some, wanted = [examples[place] for place in places], [asked[place] for place in places]
+                some, wanted = [examples[place] for place in places], [constraints[place] for place in places]
                 known = frozenset(index for index, place in enumerate(places) if place in done)
                 outcomes = self._search(some, beams, best, weights, wanted, known)
                 yield from ((places[index], found) for index, found in outcomes)
@@ -317,11 +282,11 @@ class Trained:
             if done.issuperset(indices):
                 yield from ((index, []) for index in indices)
                 continue
-            its = None if asked is None else [asked[index] for index in indices]
+            its = None if constraints is None else [constraints[index] for index in indices]
             yield from zip(indices, self._answer(batch.source, beams, best, weights, its), strict=True)
 
     def _answer(
-        self, source: Any, beams: int, best: int, weights: bool, asked: Sequence[ConstraintSpec] | None
+        self, source: Any, beams: int, best: int, weights: bool, constraints: Sequence[ConstraintSpec] | None
     ) -> list[list[Hypothesis] | UndistributedError]:
         """The answers to a batch; one with scores that are not finite is cut in half until each such source is alone."""
         device, lengths = next(self.model.parameters()).device, self.limits(source)
@@ -331,7 +296,7 @@ class Trained:
                     moved = source.to(device)
                     how = self.config.search.precision, self.compiled
                     memory = encode(self.model, moved, *how)
-                return [*self.search(memory, lengths, beams, best=best, weights=weights, asked=asked)]
+                return [*self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)]
         except UndistributedError as error:
             if len(lengths) == 1:
                 return [error]
@@ -340,7 +305,11 @@ class Trained:
             found
             for rows in (range(middle), range(middle, len(lengths)))
             for found in self._answer(
-                source.select_rows(rows), beams, best, weights, None if asked is None else [asked[row] for row in rows]
+                source.select_rows(rows),
+                beams,
+                best,
+                weights,
+                None if constraints is None else [constraints[row] for row in rows],
             )
         ]
 
@@ -361,22 +330,22 @@ class Trained:
         best: int = 1,
         weights: bool = False,
         tree: Branches | None = None,
-        asked: Sequence[ConstraintSpec] | None = None,
+        constraints: Sequence[ConstraintSpec] | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to sources that the model has read, as the config says they are looked for.
 
-        `asked` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
+        `constraints` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
         """
-        finder, decoder, lengths, guard = self.plan(lengths, beams, asked)
+        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints)
         return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
 
-    def plan(self, lengths: list[int], beams: int, asked: Sequence[ConstraintSpec] | None = None) -> Plan:
+    def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
         """How answers to sources are looked for, as the config says."""
         settings = dataclasses.replace(self.config.search, beam=beams)
         guard = None
-        if settings.block_ngrams or any(map(any, asked or ())):
+        if settings.block_ngrams or any(map(any, constraints or ())):
             where = next(self.model.parameters()).device
-            specs, block = asked or [ConstraintSpec()] * len(lengths), settings.block_ngrams
+            specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
             guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
             lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
@@ -403,9 +372,9 @@ class Trained:
         if examples:
             yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size)).in_order()
 
-    def _told(
+    def _make_prediction(
         self,
-        example: Example | ImageExample,
+        example: Any,
         found: Hypothesis,
         align: bool = False,
         translations: Mapping[str, str] | None = None,
@@ -419,5 +388,5 @@ class Trained:
         if not align or not any(map(is_cross_attention, found.weights or {})):
             return Prediction(text, found.normalised, source, target)
         weights = self.head.read(found.weights or {}).cpu()
-        grid = self.codec.grid(example) if isinstance(example, ImageExample) else None
+        grid = self.codec.grid(example) if hasattr(self.codec, "grid") else None
         return Prediction(text, found.normalised, source, target, weights, links(weights[None]), grid)

@@ -25,10 +25,10 @@ from regard.models.encoders import incremental
 from regard.models.seq2seq import Seq2Seq
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 
-def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str]:
+def listen(trained: "SequencePredictor", pieces: Iterable[str], beam: int) -> Iterator[str]:
     """The pieces of an answer; the next piece of the source is asked for when what has arrived decides no more.
 
     Raises at once where the model or its settings need the whole source.
@@ -41,7 +41,7 @@ def listen(trained: "Trained", pieces: Iterable[str], beam: int) -> Iterator[str
     return _listen(trained, pieces)
 
 
-def _listen(trained: "Trained", pieces: Iterable[str]) -> Iterator[str]:
+def _listen(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[str]:
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         decoder = trained.plan([0], beams=1).decoder
         tokens = stream_certain_tokens(decoder, hearing(trained, pieces))
@@ -83,7 +83,7 @@ def covers(model: Any) -> str | None:
     return incremental.covers(model.encoder)
 
 
-def hearing(trained: "Trained", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
+def hearing(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
     """What has been heard of a source, each time that some of its tokens are settled."""
     model = trained.model
     assert isinstance(model, Seq2Seq), "`covers` has seen to it"
@@ -112,7 +112,7 @@ def _behind(first: Memory, second: Memory) -> Memory:
     return Memory(keys, values, torch.cat((first.keep, second.keep), dim=1))
 
 
-def _as_it_stands(trained: "Trained", pieces: Iterable[str]) -> Iterator[str]:
+def _as_it_stands(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[str]:
     """The same pieces, as long as the task reads a source as it stands: else later text may change what earlier was."""
     text = ""
     for piece in pieces:

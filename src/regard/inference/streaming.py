@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import torch
 
 from regard.config import Search
-from regard.data.table import Record
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.streaming.search import stream_decided_tokens
 from regard.decoding.streaming.stable_text import StableText
 from regard.errors import ConfigError
+from regard.inference.predictor import Input
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 
 def streamable(search: Search) -> None:
@@ -35,23 +35,22 @@ def streamable(search: Search) -> None:
         )
 
 
-def stream(trained: "Trained", text: str, beam: int, wish: ConstraintSpec) -> Iterator[str]:
+def stream(trained: "SequencePredictor", source: Input, beam: int, wish: ConstraintSpec) -> Iterator[str]:
     """The pieces of the answer to a text, none of them empty, each as soon as nothing can change it."""
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
-        record = trained.task.prepare(Record(text, None, "input:1"))
-        [example] = trained.codec.encode_all([record], over_long="truncate").examples
+        [example] = trained.codec.encode_all([trained.read(source)], over_long="truncate").examples
         [(_, batch)] = trained.codec.loader([example], trained.codec.budget([example], 1)).in_order()
         with torch.no_grad():
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
         plan = trained.plan(trained.limits(batch.source), beam, [wish])
-        found = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
-        yield from pieces(StableText(trained.text), found)
+        decided = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
+        yield from pieces(StableText(trained.text), decided)
 
 
-def pieces(written: StableText, found: Iterable[Sequence[int]]) -> Iterator[str]:
+def pieces(written: StableText, decided: Iterable[Sequence[int]]) -> Iterator[str]:
     """What each of several beginnings of an answer adds to the one before; the last of them is the whole."""
     tokens: Sequence[int] = ()
-    for tokens in found:
+    for tokens in decided:
         if piece := written.more(tokens):
             yield piece
     if piece := written.rest(tokens):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained as Writer
+    from regard.inference.predictor import Predictor
+    from regard.inference.sequence_predictor import SequencePredictor as Writer
 
 NATIVE = "native"
 ENGINES = (NATIVE, "onnx", "ctranslate2")
@@ -29,7 +29,7 @@ def traceable(engine: str) -> None:
 
 def opened(
     directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
-) -> "Writer | Seeing":
+) -> "Predictor":
     """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.interop.ENGINE.engine."""
     if engine not in ENGINES:
         raise ConfigError(f"--engine needs to be one of {', '.join(ENGINES)}, got {engine!r}")
@@ -40,12 +40,12 @@ def opened(
         return found
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    from regard.inference.load import opened as run
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.load import load
+    from regard.inference.sequence_predictor import SequencePredictor
     from regard.interop.onnx.engine import allow
 
-    model = run(directory, device)
-    if not isinstance(model, Trained):
+    model = load(directory, device)
+    if not isinstance(model, SequencePredictor):
         if precision != "float32" or compiled:
             raise ConfigError(
                 f"--precision and --compile are for models that write text, and {directory} is of {model.name}"

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.module import Attention
 from regard.config import Train
 from regard.data.batch import Padded
 from regard.data.feedback import NumberFeedback, TokenFeedback
-from regard.data.modality import AnyBatch, Feedback, Source
+from regard.data.modality import AnyBatch, Feedback
 from regard.decoding.attention_weights import find_source_mask
 from regard.losses.attention_penalties import (
     coverage_loss,
@@ -32,14 +32,13 @@ from regard.losses.types import Loss, Progress
 from regard.models.decoders.scheduled_sampling import sampling_probability
 from regard.models.packing import check_settings
 from regard.models.types import Step
-from regard.tree import Tree
 
 TOKEN_SETTINGS = ("label_smoothing", "confidence_penalty", "sequence_loss", "packing_length")
 """Settings of a training that need a decoder of tokens."""
 
 
 def teacher_forcing_loss(
-    model: nn.Module,
+    model: Any,
     batch: AnyBatch,
     *,
     smoothing: float = 0.0,
@@ -78,7 +77,11 @@ def teacher_forcing_loss(
     options |= {} if target.documents is None else {"documents": target.documents}
     feedback = find_feedback(model)
     decoder_input = feedback.decoder_input(batch.source, target)
-    step, memory = run_model(model, batch.source, decoder_input, bool(moment_matching or doubly_stochastic), **options)
+    if moment_matching or doubly_stochastic:  # which need the memory of the source too
+        memory = model.encode(batch.source)
+        step: Step = model.decoder(decoder_input, memory, **options)
+    else:
+        step = model(batch.source, decoder_input, **options)
     if isinstance(feedback, NumberFeedback):
         loss = regression_loss(step.output, target, feedback)
     elif fused:
@@ -111,16 +114,6 @@ def find_feedback(model: nn.Module) -> Feedback:
     """Feedback of a model's decoder; that of tokens where it has none of its own."""
     feedback: Feedback = getattr(getattr(model, "decoder", None), "feedback", TokenFeedback())
     return feedback
-
-
-def run_model(
-    model: Any, source: Source, decoder_input: Shaped[Tensor, "batch time *channels"], remember: bool, **options: Any
-) -> tuple[Step, Tree]:
-    """Output of the decoder, and the memory of the source if `remember`."""
-    if not remember:
-        return model(source, decoder_input, **options), None
-    memory = model.encode(source)
-    return model.decoder(decoder_input, memory, **options), memory
 
 
 def add_term(loss: Loss, term: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:

@@ -51,6 +51,10 @@ class Bucket(NamedTuple):
     value: float
 
 
+Metrics = dict[str, Measurement | list[Bucket]]
+"""Metrics of a task by name: scores with their intervals, and scores by length."""
+
+
 def measure(metric: Metric, outputs: Sequence[str], references: References, seed: int = 0) -> Measurement:
     """Score of outputs, with its interval."""
     rows = compute_rows(metric, outputs, references)

@@ -15,16 +15,22 @@ from torch import nn
 from regard import registry
 from regard.data.codec import Report
 from regard.tasks.kinds.text import TextConfig
-from regard.tasks.kinds.types import Figures, Task, TaskConfig, Writes, family
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig, Writes, family
 from regard.training.experiment import Experiment
 from regard.viewer.record.snapshots import film
 
-__all__ = ["Figures", "Task", "TaskConfig", "TextConfig", "Writes", "build", "experiment", "find"]
+__all__ = ["BoundTask", "Task", "TaskConfig", "TextConfig", "Writes", "bind", "build", "experiment", "find"]
 
 
 def find(name: str) -> Task:
     """The task called `name`."""
     return cast(Task, registry.load(registry.locate(name, "tasks"), name))
+
+
+def bind(name: str) -> BoundTask:
+    """The task called `name` with its family, as predictors take it."""
+    task = find(name)
+    return BoundTask(name, task, family(task.Config))
 
 
 def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, Report]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from regard.config import VitPart
 from regard.errors import ConfigError
+from regard.extras import describe_install
 from regard.models.packing import check_settings
 
 
@@ -200,6 +201,7 @@ RULES = {
     "data.samples": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "data.max_bytes": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.max_records": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
+    "data.header": Rule(lambda config: config.data.train is not None, "a table of your own (data.train=FILE)"),
     "data.box_format": Rule(lambda config: config.data.train is not None, "boxes of your own (data.train=FILE)"),
     "data.language": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),
     "dropout.attention": Rule(
@@ -291,7 +293,7 @@ def trainable(config: Any) -> None:
         )
     if train.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
-            "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
+            f"train.tensorboard needs the tensorboard package, which is not installed: {describe_install('track')}, "
             "or leave the setting out; log.jsonl has the same numbers"
         )
 

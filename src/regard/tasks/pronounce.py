@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Dropout, Model, Train
 from regard.data.table import Record
 from regard.data.text import synthetic, synthetic_languages
-from regard.metrics.text import ErrorRate, ExactMatch
+from regard.metrics.text import ErrorRate, ExactMatch, Metrics
 from regard.metrics.text import measure as measured
-from regard.tasks import Figures, TextConfig
+from regard.tasks import TextConfig
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
     return synthetic.split(synthetic_languages.spelling(samples, seed), valid=max(1, samples // 10))
 
 
-def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
     """Exact match of words, and phone error rate. WER is 100 - exact."""
     return {
         "exact": measured(ExactMatch(), outputs, references),

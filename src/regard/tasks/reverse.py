@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Model, Train
 from regard.data.table import Record
 from regard.data.text import synthetic
-from regard.metrics.text import ExactMatch
+from regard.metrics.text import ExactMatch, Metrics
 from regard.metrics.text import measure as measured
-from regard.tasks import Figures, TextConfig
+from regard.tasks import TextConfig
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,6 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
     return synthetic.split(synthetic.reversal(samples, seed), valid=max(1, samples // 10))
 
 
-def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
     """Exact match of strings."""
     return {"exact": measured(ExactMatch(), outputs, references)}

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from regard.config import Data, Model, Train
 from regard.data.table import Record
 from regard.data.text import synthetic
-from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, score_by_length
+from regard.metrics.text import Bleu, Chrf, ErrorRate, ExactMatch, Metrics, score_by_length
 from regard.metrics.text import measure as measured
-from regard.tasks import Figures, TextConfig
+from regard.tasks import TextConfig
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
     return synthetic.split(synthetic.grammar(samples, seed), valid=max(1, samples // 10))
 
 
-def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Figures:
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
     """BLEU, chrF, exact match, word error rate (except for Chinese, which marks no words), and BLEU by source length."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
     metric = Bleu(config.data.bleu_tokenizer if config.data.bleu_tokenizer != "auto" else "zh" if chinese else "13a")
-    words: Figures = {} if chinese else {"wer": measured(ErrorRate("words"), outputs, references)}
+    words: Metrics = {} if chinese else {"wer": measured(ErrorRate("words"), outputs, references)}
     return {
         "bleu": measured(metric, outputs, references),
         "chrf": measured(Chrf(), outputs, references),

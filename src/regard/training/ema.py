@@ -16,7 +16,7 @@ from regard.training.state_dict import named
 class Average:
     """The exponential moving average of a model's parameters, which often generalises better than their last values.
 
-        e ← d e + (1 - d) w,   d = min(decay, (1 + n) / (10 + n)) after n updates
+        e ← d e + (1 - d) w,   d = min(decay, (1 + n) / (10 + n)) at an update after n others, so 0.1 at the first
 
     Polyak and Juditsky 1992; the ramp, which forgets the random start sooner, is that of TensorFlow's moving averages.
     """
@@ -29,7 +29,7 @@ class Average:
 
     @torch.no_grad()
     def update(self, model: nn.Module, n: int) -> None:
-        """Take in the parameters after n updates."""
+        """Take in the parameters of an update after n others."""
         decay = min(self.decay, (1 + n) / (10 + n))
         torch._foreach_lerp_(list(self.values.values()), list(averaged(model).values()), 1 - decay)
 

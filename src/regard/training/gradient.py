@@ -3,7 +3,7 @@
 import gc
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import torch
 from torch import Tensor
@@ -32,7 +32,10 @@ def gradient(
     while True:
         begin()
         try:
-            return _sum([backward(piece) for batch in batches for piece in split(batch, parts)]), parts
+            losses = []
+            for piece in chain.from_iterable(split(batch, parts) for batch in batches):
+                losses.append(backward(piece))
+            return _sum(losses), parts
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise

@@ -12,6 +12,7 @@ from typing import Any
 
 from regard import io as atomic
 from regard.errors import RefusedError
+from regard.extras import describe_install
 
 NAME = "log.jsonl"
 
@@ -97,7 +98,7 @@ def board(directory: Path, step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise RefusedError(
-            "train.tensorboard needs the tensorboard package, which is not installed: pip install 'regard[track]', "
+            f"train.tensorboard needs the tensorboard package, which is not installed: {describe_install('track')}, "
             "or leave the setting out; log.jsonl has the same numbers"
         ) from error
     return SummaryWriter(str(directory), purge_step=step + 1)

@@ -217,6 +217,17 @@ def check_resumable(path: Path, config: Any, task: str) -> None:
     if is_run(path) and has_work(path):
         check_format(path)
         same_config(path, config, task)
+    check_unused(path)
+
+
+def check_unused(path: Path) -> None:
+    """Raise for a directory that is no run and holds other things; hidden files do not count."""
+    if not path.is_dir() or (path / CONFIG).exists() or (path / lock.NAME).exists() or is_run(path):
+        return
+    names = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if names:
+        more = f" and {len(names) - 1:,} more" * (len(names) > 1)
+        raise RefusedError(f"{path} is no run, and has other things in it ({names[0]}{more}): train into a new directory")
 
 
 def is_run(path: Path) -> bool:

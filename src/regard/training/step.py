@@ -1,8 +1,8 @@
 """Optimizer step of a training, on one or more batches; a step whose loss is not finite leaves the weights unchanged."""
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -168,18 +168,29 @@ class Update:
 
     def cost(self, batch: AnyBatch) -> Loss:
         """The loss of a part of an update."""
-        with self.autocast(), self.compiled or nullcontext(), self.halved or nullcontext():
-            progress = Progress(self.state.counters.step, self.settings.max_steps)
-            return self.experiment.loss(self.model, batch, progress)
+        with self.precision():
+            return self.experiment.loss(self.model, batch, self.progress)
 
     def backward(self, batch: AnyBatch) -> Loss:
         """The loss of a part of an update, its gradients added to those of the parts before."""
         if self.graphs is not None:
             return self.graphs(batch)
-        loss = self.cost(batch.to(self.device))
+        with self.precision():
+            loss = self.experiment.loss(self.model, batch.to(self.device), self.progress)
         loss.total.backward()  # type: ignore[no-untyped-call]
         parts = {name: torch.as_tensor(value).detach() for name, value in loss.parts.items()}
         return Loss(loss.total.detach(), loss.tokens, parts)
+
+    @property
+    def progress(self) -> Progress:
+        """Progress of the training, by which losses have schedules."""
+        return Progress(self.state.counters.step, self.settings.max_steps)
+
+    @contextmanager
+    def precision(self) -> Iterator[None]:
+        """Compiled layers and mixed precision, where the config asks for them."""
+        with self.autocast(), self.compiled or nullcontext(), self.halved or nullcontext():
+            yield
 
     def autocast(self) -> torch.autocast:
         """Half precision where the config asks for it."""

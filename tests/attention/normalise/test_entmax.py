@@ -1,7 +1,9 @@
 import re
+from decimal import Decimal, localcontext
 
 import pytest
 import torch
+from torch.autograd import gradcheck
 
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
@@ -42,9 +44,9 @@ def test_the_support_lies_between_that_of_softmax_and_that_of_sparsemax():
     assert support == [4, 3, 2]
 
 
-def test_the_sort_and_the_bisection_agree():
+def test_the_sort_and_newtons_method_agree():
     scores = 2 * torch.randn(2, 3, 4, 9, dtype=torch.float64)
-    learned = Entmax(1.5, learn=True).double()  # a learned alpha is found by bisection
+    learned = Entmax(1.5, learn=True).double()  # a learned alpha is solved for by Newton's method
     torch.testing.assert_close(learned(scores), Entmax(1.5)(scores))
 
 
@@ -109,3 +111,61 @@ def test_an_alpha_to_learn_has_to_start_below_two():
     text = "Entmax learns alpha between 1 and 2, got 2.0 to start from; 1.5 is in the middle"
     with pytest.raises(ValueError, match=re.escape(text)):
         Entmax(2.0, learn=True)
+
+
+def solve(scores, alpha):
+    """Weights by bisection in 50 digits."""
+    with localcontext(prec=50):
+        power, raised = 1 / (Decimal(alpha) - 1), [(Decimal(alpha) - 1) * Decimal(score) for score in scores]
+        low, high = max(raised) - 1, max(raised)
+        for _ in range(150):
+            middle = (low + high) / 2
+            total = sum((score - middle) ** power for score in raised if score > middle)
+            low, high = (middle, high) if total >= 1 else (low, middle)
+        return [float((score - low) ** power) if score > low else 0.0 for score in raised]
+
+
+@pytest.mark.parametrize("alpha", [1.0001, 1.01, 1.1, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0])
+def test_single_precision_has_the_weights_of_any_alpha(alpha):
+    torch.manual_seed(0)
+    scores = torch.cat(
+        [torch.randn(3, 20) * scale for scale in (0.1, 1.0, 10.0)] + [-0.1 * torch.arange(20.0)[None], torch.zeros(1, 20)]
+    )
+    weights = Entmax(alpha)(scores[None, None])[0, 0]
+    expected = torch.tensor([solve(line, alpha) for line in scores.tolist()])
+    torch.testing.assert_close(weights, expected, rtol=0, atol=5e-7)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(len(scores)), rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("alpha", [1.0001, 1.1, 1.5, 2.0, 3.0, 4.0, 6.0])
+def test_single_precision_has_the_gradient_of_any_alpha(alpha):
+    """ds = w (g - Σ w g / Σ w) with w = a^(2-α), from the weights in double precision."""
+    torch.manual_seed(0)
+    scores, flow = torch.randn(1, 1, 30, 20), torch.randn(1, 1, 30, 20)
+    found = torch.autograd.grad(Entmax(alpha)(leaf := scores.requires_grad_()), leaf, flow)[0].double()
+    weights = Entmax(alpha)(scores.detach().double())
+    slopes = torch.where(weights > 0, weights.clamp_min(1e-300) ** (2 - alpha), 0.0)
+    expected = slopes * (flow - (slopes * flow).sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True))
+    largest = expected.abs().amax(-1, keepdim=True) + 0.01
+    assert ((found - expected).abs() / largest).max() < 2e-4
+
+
+@pytest.mark.parametrize("alpha", [1.3, 1.5, 3.0])
+def test_autograd_agrees_with_differences(alpha):
+    torch.manual_seed(0)
+    assert gradcheck(Entmax(alpha), torch.randn(1, 2, 3, 5, dtype=torch.float64, requires_grad=True))
+
+
+@pytest.mark.parametrize("normalise", [Entmax(1.3), Entmax(), Entmax(3.0), Entmax(1.4, learn=True)], ids=str)
+def test_a_second_derivative_is_refused(normalise):
+    scores = torch.randn(1, 1, 2, 4, requires_grad=True)
+    (first,) = torch.autograd.grad(normalise(scores).square().sum(), scores, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"Entmax has no second derivative: its gradient cannot be differentiated again"):
+        first.sum().backward()
+
+
+def test_a_learned_alpha_has_no_second_derivative_either():
+    normalise = Entmax(1.4, learn=True)
+    (first,) = torch.autograd.grad(normalise(torch.randn(1, 1, 2, 4)).square().sum(), normalise.raw, create_graph=True)
+    with pytest.raises(RuntimeError, match="Entmax has no second derivative"):
+        first.sum().backward()

@@ -1,5 +1,6 @@
 import math
 
+import pytest
 import torch
 from torch.autograd import gradcheck
 from torch.func import functional_call
@@ -120,3 +121,14 @@ def test_it_is_a_word_behind_any_score():
     attended = made(torch.randn(2, 3, 4), made.remember(source), weights=True)
     assert type(made.normalise) is Structured
     assert_close(attended.context, attended.weights[:, 0] @ source)
+
+
+def test_a_second_derivative_is_refused():
+    normalise, scores = Structured(), torch.randn(1, 1, 2, 4, requires_grad=True)
+    leaves = scores, normalise.transition
+    firsts = torch.autograd.grad(normalise(scores).square().sum(), leaves, create_graph=True)
+    for first in firsts:
+        with pytest.raises(
+            RuntimeError, match=r"Structured has no second derivative: its gradient cannot be differentiated"
+        ):
+            first.sum().backward(retain_graph=True)

@@ -8,7 +8,7 @@ import torch
 from regard import tasks
 from regard.config import AttentionPart, Data, Model, Search
 from regard.data.text.codec import TextCodec
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.tasks.translate import Config
 
 RECORDS, _ = tasks.find("translate").synthesise(60, 0)
@@ -39,7 +39,7 @@ def codec(tokens: str, **settings) -> TextCodec:
     return replace(fitted(tokens), **settings)
 
 
-def trained(attention="additive", tokens="words", seed=0, search=None, **model) -> Trained:
+def trained(attention="additive", tokens="words", seed=0, search=None, **model) -> SequencePredictor:
     """A model of translate whose weights are drawn far from zero."""
     torch.manual_seed(seed)
     made = Model(hidden_size=8, attention=AttentionPart(attention), **model)
@@ -47,16 +47,16 @@ def trained(attention="additive", tokens="words", seed=0, search=None, **model) 
     network = tasks.build(config, codec(tokens))
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
-    return Trained("translate", config, codec(tokens), network)
+    return SequencePredictor(tasks.bind("translate"), config, codec(tokens), network)
 
 
-def stopping(**model) -> Trained:
+def stopping(**model) -> SequencePredictor:
     """One whose attention always stops at once: it never needs more than the first token."""
     found = trained("monotonic", bidirectional=False, initial="zeros", **model)
     torch.nn.init.constant_(found.model.decoder.cross.score.r, 100.0)
     return found
 
 
-def answer(model: Trained, text: str, **options) -> str:
+def answer(model: SequencePredictor, text: str, **options) -> str:
     """What `predict` says."""
-    return model.predict([text], **options)[0][0].text
+    return model.predict([text], **options)[0].text

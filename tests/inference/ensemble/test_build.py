@@ -4,16 +4,17 @@ import pytest
 from torch.testing import assert_close
 
 import regard
+from regard import tasks
 from regard.alignment.heads import Head
 from regard.data.table import Record
 from regard.inference.ensemble.build import differs, saved, together
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 
 TEXTS = ["Tom chases Jerry", "the big dog in the park likes a small cat", "Tom"]
 
 
 def answers(model, **options):
-    return [(each[0].text, each[0].score) for each in model.predict(TEXTS, **options)]
+    return [(each.text, each.score) for each in model.predict(TEXTS, **options)]
 
 
 @pytest.mark.parametrize("average", ["probabilities", "logits", "memories"])
@@ -25,7 +26,7 @@ def test_a_run_together_with_itself_answers_as_it_does_alone(runs, average):
 
 def test_answers_come_in_the_order_of_the_questions_whatever_their_length(runs):
     model = regard.ensemble([runs["first"], runs["transformer"]], weights=[1.0, 2.0])
-    assert [text for text, _ in answers(model, beam=2)] == [model.predict([text], beam=2)[0][0].text for text in TEXTS]
+    assert [text for text, _ in answers(model, beam=2)] == [model.predict([text], beam=2)[0].text for text in TEXTS]
 
 
 def test_figures_are_those_of_the_task(runs):
@@ -37,8 +38,8 @@ def test_figures_are_those_of_the_task(runs):
 
 def test_an_alignment_is_the_mean_of_the_members(runs):
     members = [regard.load(runs[name]) for name in ("first", "second")]
-    [[answer]] = regard.ensemble(members, weights=[0.0, 1.0]).predict(["Tom chases Jerry"], align=True)
-    [[alone]] = members[1].predict(["Tom chases Jerry"], align=True)
+    [answer] = regard.ensemble(members, weights=[0.0, 1.0]).predict(["Tom chases Jerry"], align=True)
+    [alone] = members[1].predict(["Tom chases Jerry"], align=True)
     assert answer.text == alone.text
     assert_close(answer.weights, alone.weights)
     assert answer.links == alone.links
@@ -57,7 +58,7 @@ def test_a_trace_has_the_attentions_of_every_member_between_the_same_words(runs)
 def test_members_may_be_runs_or_what_was_loaded_of_them(runs):
     loaded = regard.load(runs["second"])
     model = regard.ensemble([runs["first"], loaded])
-    assert isinstance(model, Trained)
+    assert isinstance(model, SequencePredictor)
     assert model.model.members[1] is loaded.model
 
 
@@ -98,7 +99,7 @@ def test_a_token_that_is_not_the_same_is_named(runs):
 
 def test_members_need_one_task_and_are_no_ensembles(runs):
     first, second = regard.load(runs["first"]), regard.load(runs["second"])
-    second.name = "reverse"
+    second.task = tasks.bind("reverse")
     with pytest.raises(ValueError, match=r"an ensemble needs members of one task, got translate and reverse \(member 1\)"):
         together([first, second])
     with pytest.raises(ValueError, match="member 1 is an ensemble itself; name its members in its place"):

@@ -37,7 +37,7 @@ def test_what_is_opened_is_what_was_put_together(made, runs):
     assert loaded.model.average == "logits"
     for name, weight in loaded.model.state_dict().items():
         assert torch.equal(weight, fresh.model.state_dict()[name]), name
-    assert [each.text for [each] in loaded.predict(TEXTS, beam=2)] == [each.text for [each] in fresh.predict(TEXTS, beam=2)]
+    assert [each.text for each in loaded.predict(TEXTS, beam=2)] == [each.text for each in fresh.predict(TEXTS, beam=2)]
 
 
 def test_it_needs_the_runs_no_more(runs, tmp_path):
@@ -185,6 +185,6 @@ def test_a_member_is_read_by_the_manifest_that_was_checked(made, monkeypatch):
 
 
 def test_a_member_that_writes_no_text_is_refused(made, tmp_path, monkeypatch):
-    monkeypatch.setattr("regard.inference.ensemble.directory.Trained", str)
+    monkeypatch.setattr("regard.inference.ensemble.directory.SequencePredictor", str)
     with pytest.raises(DamagedError, match=r"members/0 is a run of translate, which writes no text, and members of an"):
         regard.load(made)

@@ -28,15 +28,15 @@ def engine(trained, folder, precision="float32"):
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_search_writes_the_same_tokens_with_the_same_scores(kind):
     ours, theirs = native(kind).predict(TEXTS), opened(run(kind)).predict(TEXTS)
-    assert len({each.text for [each] in ours}) > 15
-    for [mine], [other] in zip(ours, theirs, strict=True):
+    assert len({each.text for each in ours}) > 15
+    for mine, other in zip(ours, theirs, strict=True):
         assert mine.target == other.target
         assert other.score == pytest.approx(mine.score, abs=1e-5)
 
 
 def test_beam_search_of_a_trained_model_writes_the_same_tokens():
     ours, theirs = native("pre", 60).predict(TEXTS, beam=4), opened(run("pre", 60)).predict(TEXTS, beam=4)
-    same = [mine.target == other.target for [mine], [other] in zip(ours, theirs, strict=True)]
+    same = [mine.target == other.target for mine, other in zip(ours, theirs, strict=True)]
     assert sum(same) >= 57  # the library's rule for the end of a search is another
 
 
@@ -52,7 +52,7 @@ def test_several_answers_are_different_and_best_first():
 def test_alignments_are_read_from_the_chosen_head(head, tmp_path):
     trained = native("pre")
     trained.head = head
-    for [mine], [other] in zip(
+    for mine, other in zip(
         trained.predict(TEXTS[:8], align=True), engine(trained, tmp_path).predict(TEXTS[:8], align=True), strict=True
     ):
         assert_close(other.weights, mine.weights, atol=1e-5, rtol=0)
@@ -61,7 +61,7 @@ def test_alignments_are_read_from_the_chosen_head(head, tmp_path):
 
 def test_int8_of_a_trained_model_is_smaller_and_nearly_the_same():
     ours, rounded = native("pre", 60).predict(TEXTS), opened(run("pre", 60), precision="int8").predict(TEXTS)
-    pairs = [(mine.target, other.target) for [mine], [other] in zip(ours, rounded, strict=True)]
+    pairs = [(mine.target, other.target) for mine, other in zip(ours, rounded, strict=True)]
     alike = sum(a == b for mine, other in pairs for a, b in zip(mine, other, strict=False))
     assert alike >= 0.9 * sum(len(mine) for mine, _ in pairs)
     sizes = {each: len(files(native("pre"), each)["model.bin"]) for each in ("float32", "int8")}
@@ -83,7 +83,7 @@ def test_padding_and_beginning_are_never_written(tmp_path):
     with torch.no_grad():
         trained.model.decoder.output.bias[[PAD, BOS]] += 20
     ours, theirs = trained.predict(TEXTS[:6]), engine(trained, tmp_path).predict(TEXTS[:6])
-    assert [each.target for [each] in ours] == [each.target for [each] in theirs]
+    assert [each.target for each in ours] == [each.target for each in theirs]
 
 
 def test_what_was_cut_off_ranks_behind_what_has_ended(tmp_path):

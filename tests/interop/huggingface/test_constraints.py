@@ -27,7 +27,7 @@ def imported(model, folder, tokenizer=None, generation=None, **options):
 
 
 def answers(trained, texts, **options):
-    return [answer.text for [answer] in trained.predict(texts, **options)]
+    return [answer.text for answer in trained.predict(texts, **options)]
 
 
 def spaced():
@@ -94,7 +94,7 @@ def test_a_prefix_comes_behind_the_language_that_is_forced(tmp_path):
     trained = imported(tiny("m2m_100"), tmp_path, tokenizer, first="deu_Latn")
     assert trained.config.search.forced_bos is not None
     for beam in (1, 3):
-        [[answer]] = trained.predict(["w3 w9 w40"], prefix="w5 w7 ", include=["w8"], beam=beam)
+        [answer] = trained.predict(["w3 w9 w40"], prefix="w5 w7 ", include=["w8"], beam=beam)
         assert answer.text.startswith("w5 w7")
         assert "w8" in answer.text
         assert answer.target[0] == "deu_Latn"

@@ -106,7 +106,7 @@ def test_greedy_and_beam_search_write_what_generate_writes(kind, tmp_path):
     options = {"do_sample": False, "early_stopping": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(6)}
     for beam in (1, 4):
         theirs = model.generate(torch.tensor(rows), num_beams=beam, **options)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(texts, beam=beam)]
+        ours = [answer.text for answer in trained.predict(texts, beam=beam)]
         ended = [(mine, row[: row.index(END)]) for mine, row in zip(ours, theirs, strict=True) if END in row]
         assert len(ended) >= 50  # ours ranks what was cut off behind what has ended, and theirs does not
         assert [mine for mine, _ in ended] == [" ".join(map(str, row)) for _, row in ended]
@@ -119,7 +119,7 @@ def test_the_first_token_is_forced_where_theirs_is(tmp_path):
     trained = taken(model, tmp_path)
     rows = [[*torch.randint(4, VOCABULARY, (5,)).tolist(), END] for _ in range(10)]
     theirs = model.generate(torch.tensor(rows), num_beams=3, suppress_tokens=[PAD], max_new_tokens=12, do_sample=False)
-    for row, [answer] in zip(
+    for row, answer in zip(
         theirs.tolist(), trained.predict([" ".join(map(str, each[:-1])) for each in rows], beam=3), strict=True
     ):
         assert answer.text.split()[0] == "7"
@@ -148,7 +148,7 @@ def test_a_model_of_many_languages_is_told_which_one_to_write_by_its_name(tmp_pa
     assert ids[0] == 4
     options = {"do_sample": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(len(ids))}
     theirs = model.generate(torch.tensor([ids]), forced_bos_token_id=5, **options)[0].tolist()
-    [[answer]] = trained.predict(["w3 w9 w40"])
+    [answer] = trained.predict(["w3 w9 w40"])
     assert theirs[1] == 5
     assert answer.text == tokenizer.decode(theirs, skip_special_tokens=True)
     with pytest.raises(RefusedError, match=r"needs to be a token of its tokenizer.json, .* got 'Klingon'"):
@@ -175,7 +175,7 @@ def test_texts_go_in_and_come_out_by_its_tokenizer(tmp_path):
     ids = tokenizer.encode(text).ids
     options = {"do_sample": False, "suppress_tokens": [PAD], "max_new_tokens": trained.longest(len(ids))}
     theirs = model.generate(torch.tensor([ids]), **options)[0].tolist()
-    [[answer]] = trained.predict([text], align=True)
+    [answer] = trained.predict([text], align=True)
     assert answer.text == tokenizer.decode(theirs, skip_special_tokens=True)
     assert answer.source == ["<s>", "w3", "w9", "strange", "w40", "<eos>"]
     assert answer.weights.shape == (len(answer.target), 6)

@@ -15,7 +15,7 @@ from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.data.records import Record
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
 from regard.interop.huggingface.write_vision_encoder_decoder import find_misfit
@@ -78,7 +78,7 @@ def test_what_is_written_reads_pictures_and_generates_as_the_run_does(tmp_path):
     trained = regard.load(tmp_path / "run", "cpu")
     for beam in (1, 4):
         rows = again.generate(pixels, num_beams=beam, do_sample=False)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(list(map(str, paths)), beam=beam)]
+        ours = [answer.text for answer in trained.predict(list(map(str, paths)), beam=beam)]
         assert ours == [" ".join(map(str, row[: row.index(END)])) for row in rows]
 
 
@@ -90,7 +90,7 @@ def captioner(data=None, vit=None, **model):
     data = ImageTextData(**{"height": 8, "width": 12, "stretch": True, "max_target_length": 9} | (data or {}))
     config = Config(data=data, model=ImageToTextModel(**chosen | {"vit": part} | model))
     codec = fit_codec([Record("a.png", "a red star", "t:1"), Record("b.png", "a blue star", "t:2")], config)
-    return Trained("caption", config, codec, tasks.build(config, codec))
+    return SequencePredictor(tasks.bind("caption"), config, codec, tasks.build(config, codec))
 
 
 def test_a_captioner_of_ours_is_one_of_theirs_too(tmp_path):

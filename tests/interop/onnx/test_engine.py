@@ -42,7 +42,7 @@ def copy(run, tmp_path):
     ids=str,
 )
 def test_the_graphs_answer_as_the_model_does(run, exported, asked):
-    ours, theirs = (each.predict(TEXTS, **asked) for each in (regard.load(run, "cpu"), regard.load(exported)))
+    ours, theirs = (each.predict(TEXTS, **{"best": 1, **asked}) for each in (regard.load(run, "cpu"), regard.load(exported)))
     for right, found in zip(ours, theirs, strict=True):
         assert [each.text for each in found] == [each.text for each in right]
         assert [each.links for each in found] == [each.links for each in right]
@@ -66,13 +66,13 @@ def test_a_model_may_be_run_by_graphs_that_nobody_writes(run, traced):
     model = regard.load(run, "cpu")
     found = in_memory(model)
     assert isinstance(found, Onnx)
-    assert [each[0].text for each in found.predict(TEXTS)] == [each[0].text for each in model.predict(TEXTS)]
+    assert [each.text for each in found.predict(TEXTS)] == [each.text for each in model.predict(TEXTS)]
 
 
 def test_a_run_whose_search_rounds_is_run_by_graphs_too(run, traced):
     model = regard.load(run, "cpu")
     model.config = replace(model.config, search=replace(model.config.search, precision="int8"))
-    assert in_memory(model).predict(["Tom"])[0][0].text
+    assert in_memory(model).predict(["Tom"])[0].text
 
 
 def test_an_engine_makes_its_graphs_once_and_keeps_them_beside_the_model(copy, exported, monkeypatch):
@@ -80,12 +80,12 @@ def test_an_engine_makes_its_graphs_once_and_keeps_them_beside_the_model(copy, e
 
     def make(trained, precision):
         made.append(precision)
-        return {name: (exported / name).read_bytes() for name in (ENCODER, STEP)}
+        return tuple((exported / name).read_bytes() for name in (ENCODER, STEP))
 
-    monkeypatch.setattr(writing, "files", make)
+    monkeypatch.setattr(writing, "graphs", make)
     first, second = (engine(copy, engine="onnx") for _ in range(2))
     assert made == ["float32"]
-    assert [each[0].text for each in first.predict(TEXTS)] == [each[0].text for each in second.predict(TEXTS)]
+    assert [each.text for each in first.predict(TEXTS)] == [each.text for each in second.predict(TEXTS)]
     assert isinstance(engine(exported, engine="onnx"), Onnx)
     assert made == ["float32"]
 
@@ -97,7 +97,7 @@ def test_the_command_aligns_and_traces_by_this_engine(copy, traced, tmp_path):
     done = CliRunner().invoke(app, [*asked, "--engine", "onnx", "--trace", str(out)])
     assert (right.exit_code, done.exit_code) == (0, 0), done.output
     assert done.stdout == right.stdout
-    assert "1 traced. Exported graphs tell where their decoder looked" in done.stderr
+    assert "1 traced. Exported graphs have the attention of the decoder" in done.stderr
     assert [look.name for look in Trace.load(out).example().attentions] == ["decoder.cross"]
 
 

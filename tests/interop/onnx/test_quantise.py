@@ -56,8 +56,8 @@ def test_int8_is_smaller_and_says_the_same(run, exported, small):
     decisions = [  # those made after equal beginnings: once they part, two answers are two sentences
         (one, other)
         for right, found in zip(ours, theirs, strict=True)
-        for place, (one, other) in enumerate(zip_longest(right[0].target, found[0].target))
-        if right[0].target[:place] == found[0].target[:place]
+        for place, (one, other) in enumerate(zip_longest(right.target, found.target))
+        if right.target[:place] == found.target[:place]
     ]
     assert sum(one == other for one, other in decisions) >= 0.99 * len(decisions) > 100
     likely = [each.evaluate(records)["perplexity"].value for each in (before, after)]

@@ -56,7 +56,7 @@ def test_a_run_is_whole_and_leaves_pictures_to_begin_with(run):
     lines = (directory / "samples" / "captions.tsv").read_text().splitlines()
     assert [line.split("\t")[0] for line in lines] == [f"{number}.png" for number in range(1, 7)]  # a tenth is held out
     model = regard.load(directory)
-    [[answer]] = model.predict([str(directory / "samples" / "1.png")], align=True)
+    [answer] = model.predict([str(directory / "samples" / "1.png")], align=True)
     assert answer.grid == (4, 4)
     assert answer.weights.shape == (len(answer.target), 16)
     torch.testing.assert_close(answer.weights.sum(-1), torch.ones(len(answer.target)))
@@ -76,7 +76,7 @@ def record_of(path):
 
 def test_figures_are_those_of_texts_and_where_it_looks(run):
     directory, experiment = run
-    figures = regard.load(directory).judge(experiment.valid)
+    figures = regard.load(directory).evaluate_examples(experiment.valid)
     assert figures.keys() == {"bleu", "chrf", "exact", "looks", "perplexity"}
     assert 0 <= figures["looks"].low <= figures["looks"].value <= figures["looks"].high <= 100
     again = regard.load(directory).evaluate(
@@ -114,14 +114,14 @@ def test_its_trace_has_the_picture_for_an_axis(run, tmp_path):
 
 def test_a_stream_is_the_answer_in_pieces(run):
     model, path = regard.load(run[0]), str(run[0] / "samples" / "1.png")
-    assert "".join(model.stream(path)) == model.predict([path])[0][0].text
+    assert "".join(model.stream(path)) == model.predict([path])[0].text
 
 
 @pytest.mark.parametrize(
     ("ask", "text"),
     [
         (lambda model: model.predict(["no.png"]), r"1 of 1 pictures are missing: input:1 no\.png"),
-        (lambda model: model.reads("no.png"), r"no\.png"),
+        (lambda model: model.fits("no.png"), r"no\.png"),
         (
             lambda model: model.predict(["x.png"], unknown="copy"),
             r"unknown=copy, .*is for models that read text, and this one",
@@ -263,7 +263,7 @@ def test_no_word_of_a_picture_is_copied():
 def test_several_runs_answer_as_one(run):
     together = regard.ensemble([run[0], run[0]])
     path = str(run[0] / "samples" / "1.png")
-    assert together.predict([path])[0][0].text == regard.load(run[0]).predict([path])[0][0].text
+    assert together.predict([path])[0].text == regard.load(run[0]).predict([path])[0].text
 
 
 def test_a_model_may_look_at_the_whole_and_tells_where_it_looked(tmp_path):
@@ -275,7 +275,7 @@ def test_a_model_may_look_at_the_whole_and_tells_where_it_looked(tmp_path):
     train(experiment, tmp_path / "run")
     trained, path = regard.load(tmp_path / "run"), str(tmp_path / "wide.png")
     (tmp_path / "wide.png").write_bytes(png(torch.rand(3, 20, 50)))
-    [[answer]] = trained.predict([path], align=True)
+    [answer] = trained.predict([path], align=True)
     assert answer.source[:2] == ["whole", "1,1"]
     assert answer.grid == (4, 4)
     assert answer.weights.shape == (len(answer.target), 17)

@@ -57,10 +57,10 @@ def test_every_kind_is_trained_saved_opened_and_asked(kind, tmp_path):
     assert isinstance(experiment.model, network)
     assert experiment.codec.several == (kind in ("queries", "pooled", "vit"))
     train(experiment, tmp_path / "run", quiet=True)
-    model = regard.see(tmp_path / "run")
+    model = regard.load(tmp_path / "run")
     assert type(model) is seeing
     sample = "1" if kind == "clips" else "1.png"
-    [[answer]] = model.predict([str(tmp_path / "run/samples" / sample)])
+    [answer] = model.predict([str(tmp_path / "run/samples" / sample)])
     assert set(answer.target) <= set(experiment.codec.labels)
     figures = model.evaluate(classifying.read(told.data, f"{tmp_path}/run/samples/labels.tsv"))
     assert {"loss", "accuracy"} <= set(figures)
@@ -159,7 +159,7 @@ def test_a_run_goes_on_from_another_and_resumes(tmp_path):
     train(tasks.experiment("classify", config())[0], first, quiet=True)
     again = config(init_from=str(first))
     experiment, _ = tasks.experiment("classify", again, tmp_path / "second")
-    assert torch.equal(experiment.model.bias, regard.see(first).model.bias)
+    assert torch.equal(experiment.model.bias, regard.load(first).model.bias)
     train(experiment, tmp_path / "second", quiet=True)
     with pytest.raises(RefusedError, match=re.escape("data.multi_label=None, and now it is False")):
         tasks.experiment("classify", config(changed(DATA, multi_label=False), init_from=str(first)))

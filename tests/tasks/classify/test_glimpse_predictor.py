@@ -3,6 +3,7 @@ from dataclasses import replace
 import torch
 from torch.testing import assert_close
 
+from regard import tasks
 from regard.data.image.types import ImageExample
 from regard.data.image.writing import png
 from regard.tasks.classify.codec import LabelCodec
@@ -23,12 +24,12 @@ CONFIG = Config(
 def glimpser(runs=1):
     config = replace(CONFIG, model=replace(CONFIG.model, eval_episodes=runs))
     torch.manual_seed(0)
-    return Glimpser("classify", config, CODEC, build(config, CODEC))
+    return Glimpser(tasks.bind("classify"), config, CODEC, build(config, CODEC))
 
 
 def test_each_glimpse_is_a_map_that_can_be_read(tmp_path):
     (tmp_path / "a.png").write_bytes(png(torch.rand(1, 28, 28)))
-    [[found]] = glimpser().predict([str(tmp_path / "a.png")], align=True)
+    [found] = glimpser().predict([str(tmp_path / "a.png")], align=True)
     assert found.text in CODEC.labels
     assert found.target == [f"glimpse {number}" for number in (1, 2, 3, 4)]
     assert found.grid == (14, 14)
@@ -46,12 +47,12 @@ def test_an_answer_is_the_mean_over_ways_and_depends_on_its_picture_alone():
     model = glimpser(3)
     examples = [ImageExample(torch.rand(1, 28, 28)) for _ in range(2)]
     [(_, batch)] = CODEC.loader(examples, 1 << 12).in_order()
-    found = model.asked(batch, weights=True)
+    found = model.infer(batch, weights=True)
     each = [model.model(batch.source, offsets=offsets).logits for offsets in sample_offsets(3, 4, torch.device("cpu"))]
     assert not torch.equal(each[0], each[1])
     assert_close(found.logits, average_probabilities(torch.stack(each)).detach())
     [(_, alone)] = CODEC.loader(examples[:1], 1 << 12).in_order()
-    assert_close(model.asked(alone).logits, found.logits[:1])
+    assert_close(model.infer(alone).logits, found.logits[:1])
     assert_close(sample_offsets(3, 4, torch.device("cpu"))[0], torch.zeros(4, 2))
 
 
@@ -64,7 +65,7 @@ def test_a_trace_has_the_way_over_the_pixels_and_what_was_said_at_its_end(tmp_pa
     assert example.axes["glimpse"].labels == ["glimpse 1", "glimpse 2", "glimpse 3", "glimpse 4"]
     [look] = [each for each in example.attentions if each.name == "glimpses"]
     assert look.weights.shape == (1, 4, 784)
-    [[best]] = model.predict([str(tmp_path / "a.png")])
+    [best] = model.predict([str(tmp_path / "a.png")])
     assert (example.steps[0].query, example.steps[0].token) == (3, best.text)
 
 

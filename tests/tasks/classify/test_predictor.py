@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from regard import tasks
 from regard.config import AttentionPart
 from regard.data.image.synthetic.boxes import Boxed
 from regard.data.image.synthetic.scene import Scene, Thing
@@ -14,7 +15,7 @@ from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.predictor import Asked, Classifier, labelled, wanted
+from regard.tasks.classify.predictor import Classifier, ClassifierOutput, labelled, mark_labels
 from regard.tasks.classify.synthetic import SyntheticScene
 from regard.tasks.classify.task import Config
 from regard.viewer.io import load, save
@@ -26,12 +27,12 @@ CONFIG = Config(data=ClassifyData(height=16, width=32), model=ClassifyModel(hidd
 def classifier(several=True, config=CONFIG):
     codec = replace(CODEC, several=several)
     torch.manual_seed(0)
-    return Classifier("classify", config, codec, build(config, codec))
+    return Classifier(tasks.bind("classify"), config, codec, build(config, codec))
 
 
 def output(*logits, weights=None):
-    kept = torch.ones(len(logits), 8, dtype=torch.bool)
-    return Asked(torch.tensor(logits), {} if weights is None else {"queries.attention": weights}, kept)
+    mask = torch.ones(len(logits), 8, dtype=torch.bool)
+    return ClassifierOutput(torch.tensor(logits), {} if weights is None else {"queries.attention": weights}, mask)
 
 
 def pictured(picture=None, labels=None):
@@ -41,14 +42,14 @@ def pictured(picture=None, labels=None):
 
 
 def test_where_several_may_hold_all_do_that_are_likelier_than_not():
-    [[found]] = classifier().told([pictured()], output([1.0, -1.0, 2.0]), 1, False)
+    [[found]] = classifier().decode([pictured()], output([1.0, -1.0, 2.0]), 1, False)
     assert (found.text, found.target) == ("star, circle", ["star", "circle"])
-    [[none]] = classifier().told([pictured()], output([-1.0, -1.0, -2.0]), 1, False)
+    [[none]] = classifier().decode([pictured()], output([-1.0, -1.0, -2.0]), 1, False)
     assert (none.text, none.score) == ("", 0.0)
 
 
 def test_where_one_holds_it_is_the_likeliest_and_more_can_be_asked_for():
-    [found] = classifier(several=False).told([pictured()], output([0.0, 1.0, 2.0]), 2, False)
+    [found] = classifier(several=False).decode([pictured()], output([0.0, 1.0, 2.0]), 2, False)
     assert [each.text for each in found] == ["star", "square"]
     assert_close(torch.tensor([each.score for each in found]), torch.tensor([0.0, 1.0, 2.0]).log_softmax(0)[[2, 1]])
 
@@ -56,7 +57,7 @@ def test_where_one_holds_it_is_the_likeliest_and_more_can_be_asked_for():
 def test_each_label_has_its_own_look():
     weights = torch.zeros(1, 2, 3, 8)
     weights[0, :, 0, 3], weights[0, :, 2, 5] = 1.0, 1.0
-    [[found]] = classifier().told([pictured()], output([1.0, -1.0, 2.0], weights=weights), 1, True)
+    [[found]] = classifier().decode([pictured()], output([1.0, -1.0, 2.0], weights=weights), 1, True)
     assert found.links == [(5, 0), (3, 1)]
     assert found.grid == (2, 4)
     assert found.source[5] == "2,2"
@@ -77,15 +78,15 @@ def test_pictures_of_two_sizes_in_one_batch_are_looked_at_as_each_alone(tmp_path
 def test_figures_are_by_hand():
     model = classifier()
     examples = [pictured(labels=[0]), pictured(labels=[])]
-    model.ask = lambda batch, weights=False: output([10.0, 10.0, -10.0], [-10.0, -10.0, -10.0])
-    figures = model.judge(examples)
+    model.forward = lambda batch, weights=False: output([10.0, 10.0, -10.0], [-10.0, -10.0, -10.0])
+    figures = model.evaluate_examples(examples)
     assert figures["accuracy"].value == 50
     assert_close(figures["f1"].value, 100 * 2 / 3)
     assert_close(figures["loss"].value, 5.0, atol=1e-3, rtol=0)
     assert "looks" not in figures
     one = classifier(several=False)
-    one.ask = lambda batch, weights=False: output([0.0, 9.0, 0.0], [9.0, 0.0, 0.0])
-    assert one.judge([pictured(labels=[1]), pictured(labels=[2])])["accuracy"].value == 50
+    one.forward = lambda batch, weights=False: output([0.0, 9.0, 0.0], [9.0, 0.0, 0.0])
+    assert one.evaluate_examples([pictured(labels=[1]), pictured(labels=[2])])["accuracy"].value == 50
 
 
 def test_looks_counts_labels_whose_largest_weight_lies_on_such_a_thing():
@@ -95,9 +96,11 @@ def test_looks_counts_labels_whose_largest_weight_lies_on_such_a_thing():
     model.codec = replace(CODEC, height=16, width=16)
     weights = torch.zeros(1, 1, 3, 4)
     weights[0, 0, :, 0] = 1.0  # all three look at the circle, in the top left corner
-    found = Asked(torch.tensor([[9.0, -9.0, 9.0]]), {"queries.attention": weights}, torch.ones(1, 4, dtype=torch.bool))
-    model.ask = lambda batch, weights=False: found
-    figures = model.judge([pictured(SyntheticScene(boxed, 16), [0, 2])])
+    found = ClassifierOutput(
+        torch.tensor([[9.0, -9.0, 9.0]]), {"queries.attention": weights}, torch.ones(1, 4, dtype=torch.bool)
+    )
+    model.forward = lambda batch, weights=False: found
+    figures = model.evaluate_examples([pictured(SyntheticScene(boxed, 16), [0, 2])])
     assert (figures["looks"].value, figures["accuracy"].value) == (50, 100)
 
 
@@ -112,7 +115,7 @@ def test_a_trace_shows_the_likeliest_labels_first_over_the_picture(tmp_path):
     trace = model.trace([str(tmp_path / "a.png")])
     save(trace, tmp_path / "t.attn.safetensors")
     [example] = load(tmp_path / "t.attn.safetensors").examples
-    [[best]] = model.predict([str(tmp_path / "a.png")])
+    [best] = model.predict([str(tmp_path / "a.png")])
     assert example.axes["label"].labels[0] == best.text == example.steps[0].token
     assert example.axes["picture"].grid == (2, 4)
     assert example.attentions[-1].weights.shape == (4, 3, 8)
@@ -121,6 +124,6 @@ def test_a_trace_shows_the_likeliest_labels_first_over_the_picture(tmp_path):
 def test_labels_that_hold_are_marked_and_a_batch_without_any_is_refused():
     loader = classifier().codec.loader([pictured(labels=[0, 2]), pictured(labels=[])], 1 << 12)
     [(_, batch)] = loader.in_order()
-    assert wanted(batch, 3).tolist() == [[True, False, True], [False] * 3]
+    assert mark_labels(batch, 3).tolist() == [[True, False, True], [False] * 3]
     with pytest.raises(ValueError, match="a batch needs labels, and this one has only pictures"):
         labelled(ImageBatch(batch.source))

@@ -1,6 +1,7 @@
 import torch
 from torch.testing import assert_close
 
+from regard import tasks
 from regard.data.image.synthetic.motion import Clip
 from regard.data.image.synthetic.scene import Thing
 from regard.data.image.types import ImageExample
@@ -9,7 +10,7 @@ from regard.data.records import Record
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.classify.config import ClassifyData, ClassifyModel
 from regard.tasks.classify.experiment import build
-from regard.tasks.classify.predictor import Asked
+from regard.tasks.classify.predictor import ClassifierOutput
 from regard.tasks.classify.synthetic import SyntheticClip
 from regard.tasks.classify.task import Config
 from regard.tasks.classify.video_predictor import Watcher, filled, sheet
@@ -21,7 +22,7 @@ CONFIG = Config(data=ClassifyData(height=16, width=16, clips=True), model=Classi
 
 def watcher():
     torch.manual_seed(0)
-    return Watcher("classify", CONFIG, CODEC, build(CONFIG, CODEC))
+    return Watcher(tasks.bind("classify"), CONFIG, CODEC, build(CONFIG, CODEC))
 
 
 def folder(path, frames, width=16):
@@ -33,12 +34,12 @@ def folder(path, frames, width=16):
 
 def test_an_answer_says_which_frames_it_looked_at(tmp_path):
     clips = [folder(tmp_path / "a", 5), folder(tmp_path / "b", 3)]  # the shorter has empty frames in a batch of both
-    for path, [found], frames in zip(clips, watcher().predict(clips, align=True), (5, 3), strict=True):
+    for path, found, frames in zip(clips, watcher().predict(clips, align=True), (5, 3), strict=True):
         assert found.source == [str(number + 1) for number in range(frames)]
         assert found.weights.shape == (1, frames)
         assert_close(found.weights.sum(1), torch.ones(1))
         assert found.grid is None
-        [[alone]] = watcher().predict([path], align=True)
+        [alone] = watcher().predict([path], align=True)
         assert_close(alone.weights, found.weights)
 
 
@@ -52,7 +53,7 @@ def test_a_trace_has_frames_on_one_sheet(tmp_path):
     assert_close(parts, torch.eye(4)[:3].expand(4, 3, 4))
     shares = torch.tensor(both.weights).view(2, 2, 2, 2).sum((1, 3)).flatten()
     assert_close(shares[:3], torch.tensor(time.weights).mean(0)[0])
-    [[best]] = model.predict([path])
+    [best] = model.predict([path])
     assert example.axes["answer"].labels == [best.text]
 
 
@@ -70,11 +71,11 @@ def test_a_sheet_has_frames_row_by_row():
 
 def test_looks_counts_clips_whose_most_looked_at_frame_shows_the_motion():
     clip = Clip(Thing("star", "red", 128, 128, 30), "left", 2, 8)
-    model, kept = watcher(), torch.ones(8, 4, dtype=torch.bool)
+    model, mask = watcher(), torch.ones(8, 4, dtype=torch.bool)
     for frame, hit in ((2, 1), (5, 1), (1, 0), (6, 0)):
         weights = torch.zeros(1, 1, 1, 8)
         weights[..., frame] = 1.0
-        found = Asked(torch.zeros(1, 2), {"time.attention": weights}, kept)
+        found = ClassifierOutput(torch.zeros(1, 2), {"time.attention": weights}, mask)
         example = ImageExample(SyntheticClip(clip, 16), record=Record("1", "left", "drawn:1"), labels=[0])
         assert model.hits(example, 0, found) == (hit, 1)
     assert model.hits(ImageExample("a"), 0, found) == (0, 0)

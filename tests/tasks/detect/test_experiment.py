@@ -86,7 +86,7 @@ def test_a_table_of_ones_own_is_trained_on_and_opened(tmp_path):
     from regard.alignment.heads import Head
     from regard.tasks.kinds.types import family
 
-    assert isinstance(family(chosen).build_predictor("detect", chosen, made.codec, made.model, Head()), Detector)
+    assert isinstance(family(chosen).build_predictor(tasks.bind("detect"), chosen, made.codec, made.model, Head()), Detector)
 
 
 @pytest.mark.parametrize(

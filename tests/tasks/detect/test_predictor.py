@@ -10,7 +10,7 @@ from regard.data.table import DataError
 from regard.models.detections import Detections
 from regard.tasks.detect.data import Annotated
 from regard.tasks.detect.model import Detected, Proposals
-from regard.tasks.detect.predictor import Detector, picked, things
+from regard.tasks.detect.predictor import Detector, select_detections, things
 from regard.tasks.detect.task import Config
 
 CONFIG = read(
@@ -33,7 +33,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def detector(made):
-    return Detector("detect", CONFIG, made.codec, made.model)
+    return Detector(tasks.bind("detect"), CONFIG, made.codec, made.model)
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ SAID = output(
 
 
 def asked(detector, picture, **how):
-    [example] = detector.encoded([str(picture)])
-    [answers] = detector.told([example], SAID, how.get("best", 1), how.get("align", False))
+    [example] = detector.encode([str(picture)])
+    [answers] = detector.decode([example], SAID, how.get("best", 1), how.get("align", False))
     return answers
 
 
@@ -91,9 +91,9 @@ def test_each_thing_says_where_it_looked_on_its_own_picture(detector, picture):
 
 
 def test_nothing_found_is_an_empty_line_of_no_boxes(detector, picture):
-    [example] = detector.encoded([str(picture)])
+    [example] = detector.encode([str(picture)])
     nothing = SAID._replace(logits=torch.full_like(SAID.logits, NO))
-    [[answer]] = detector.told([example], nothing, 1, True)
+    [[answer]] = detector.decode([example], nothing, 1, True)
     assert (answer.text, answer.score, answer.boxes) == ("", 0.0, [])
     assert answer.weights.shape == (0, 32)
 
@@ -109,12 +109,12 @@ def test_a_smaller_picture_beside_a_larger_one_is_read_as_if_alone(detector, pic
 
 
 def test_a_trace_has_the_things_by_name_and_a_look_of_each_layer(detector, picture):
-    [example] = detector.encoded([str(picture)])
-    shown = detector.shown(example, SAID)
+    [example] = detector.encode([str(picture)])
+    shown = detector.trace_parts(example, SAID)
     names = [f"{detector.codec.labels[0]} 0.95", f"{detector.codec.labels[1]} 0.73"]
     assert list(shown.axes["things"].pieces) == names
     assert shown.axes["picture"].grid == (4, 8)
-    assert shown.looks["decoder.0.cross"].weights.shape == (1, 2, 32)
+    assert shown.attentions["decoder.0.cross"].weights.shape == (1, 2, 32)
     trace = detector.trace([str(picture)])
     looks = [look for look in trace.examples[0].attentions if look.key == "picture"]
     assert [look.name for look in looks] == ["decoder.0.cross", "decoder.1.cross"]
@@ -122,13 +122,13 @@ def test_a_trace_has_the_things_by_name_and_a_look_of_each_layer(detector, pictu
 
 
 def test_a_trace_shows_the_surest_thing_where_it_is_sure_of_none(detector, picture):
-    [example] = detector.encoded([str(picture)])
+    [example] = detector.encode([str(picture)])
     unsure = SAID._replace(logits=SAID.logits - 9)
-    assert len(detector.shown(example, unsure).axes["things"]) == 1
+    assert len(detector.trace_parts(example, unsure).axes["things"]) == 1
 
 
 def test_what_is_measured(detector, made, tmp_path):
-    assert detector.judge(made.valid).keys() == {"loss", "map50", "map"}
+    assert detector.evaluate_examples(made.valid).keys() == {"loss", "map50", "map"}
     (tmp_path / "b.png").write_bytes(png(torch.rand(3, 40, 40)))
     record = Record("b.png", None, f"{tmp_path}/t.jsonl:1")
     given = Annotated(record, (detector.codec.labels[0],), ((5.0, 5.0, 30.0, 30.0),))
@@ -136,12 +136,12 @@ def test_what_is_measured(detector, made, tmp_path):
     assert figures.keys() == {"loss", "map50", "map", f"ap50 {detector.codec.labels[0]}"}
     assert figures["map50"].value == figures[f"ap50 {detector.codec.labels[0]}"].value
     with pytest.raises(DataError, match="average precision needs pictures with things on them, got 1 with none"):
-        detector.measure([Annotated(record, (), ())])
+        detector.evaluate_records([Annotated(record, (), ())])
 
 
 def test_finding_everything_is_a_hundred_per_cent(detector, made, monkeypatch):
-    monkeypatch.setattr(detector, "ask", lambda batch, weights=False: perfect(things(batch), len(detector.codec.labels)))
-    figures = detector.judge(made.valid)
+    monkeypatch.setattr(detector, "forward", lambda batch, weights=False: perfect(things(batch), len(detector.codec.labels)))
+    figures = detector.evaluate_examples(made.valid)
     assert (figures["map50"].value, figures["map"].value) == (100.0, 100.0)
     assert figures["loss"].value < 1e-3
 
@@ -154,12 +154,12 @@ def perfect(objects, classes):
 
 def test_some_of_what_was_found():
     found = Detections(torch.arange(3), torch.rand(3, 4), torch.rand(3))
-    assert picked(found, 2).labels.tolist() == [0, 1]
-    assert picked(found, 3, 2).queries is None
+    assert select_detections(found, 2).labels.tolist() == [0, 1]
+    assert select_detections(found, 3, 2).queries is None
 
 
 def test_a_batch_without_boxes_is_refused(detector, picture):
-    [(_, batch)] = detector.batches(detector.encoded([str(picture)]))
+    [(_, batch)] = detector.batches(detector.encode([str(picture)]))
     with pytest.raises(ValueError, match="a batch needs labels and boxes"):
         things(batch)
 

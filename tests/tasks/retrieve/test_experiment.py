@@ -63,16 +63,16 @@ def test_what_is_asked_may_be_chinese():
 
 
 def test_a_training_that_was_stopped_comes_to_the_same_weights(run, tmp_path):
-    whole = regard.see(run[0]).model.state_dict()
+    whole = regard.load(run[0]).model.state_dict()
     train(tasks.experiment("retrieve", config(max_steps=2, words=0.3))[0], tmp_path, quiet=True)
     train(tasks.experiment("retrieve", config(words=0.3))[0], tmp_path, quiet=True)
-    gone_on = regard.see(tmp_path).model.state_dict()
+    gone_on = regard.load(tmp_path).model.state_dict()
     assert all(torch.equal(whole[name], gone_on[name]) for name in whole)
 
 
 def test_a_training_may_begin_with_another_run(run):
     experiment, _ = tasks.experiment("retrieve", config(init_from=str(run[0])))
-    begun, there = experiment.model.state_dict(), regard.see(run[0]).model.state_dict()
+    begun, there = experiment.model.state_dict(), regard.load(run[0]).model.state_dict()
     assert all(torch.equal(begun[name], there[name]) for name in there)
     with pytest.raises(RefusedError, match=r"was trained with data\.height=32, and now it is 16"):
         tasks.experiment("retrieve", config(dataclasses.replace(DATA, height=16), init_from=str(run[0])))

@@ -37,7 +37,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def model(run):
-    return regard.see(run[0])
+    return regard.load(run[0])
 
 
 def texts(run):
@@ -67,20 +67,20 @@ def test_texts_and_pictures_may_be_asked_together(run, model):
 
 @pytest.mark.parametrize("way", ["text", "picture"])
 def test_it_shows_what_each_word_looked_at_on_the_picture(run, model, way):
-    [[answer]] = model.predict([texts(run)[0] if way == "text" else sample(run, 1)], align=True)
+    [answer] = model.predict([texts(run)[0] if way == "text" else sample(run, 1)], align=True)
     words = texts(run)[0] if way == "text" else answer.text
     assert answer.target[:-1] == words.split()
     assert answer.target[-1] == "<eos>"
     assert answer.grid == (4, 4)
     torch.testing.assert_close(answer.weights.sum(-1), torch.ones(len(answer.target)))
-    assert answer.score == model.predict([texts(run)[0] if way == "text" else sample(run, 1)])[0][0].score
+    assert answer.score == model.predict([texts(run)[0] if way == "text" else sample(run, 1)])[0].score
 
 
 def test_without_a_closer_look_the_tower_of_the_picture_shows_where_it_looked(tmp_path):
     config = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, reranking_layers=0))
     train(tasks.experiment("retrieve", config)[0], tmp_path, quiet=True)
-    model = regard.see(tmp_path)
-    [[answer]] = model.predict(["a red circle"], align=True)
+    model = regard.load(tmp_path)
+    [answer] = model.predict(["a red circle"], align=True)
     assert answer.target == ["a red circle"]
     assert answer.weights.shape == (1, 16)
     assert [look.name for look in model.trace(["a red circle"]).examples[0].attentions] == [
@@ -106,7 +106,7 @@ def test_its_trace_has_the_text_over_the_picture(run, model, tmp_path):
 def test_an_index_is_searched_from_its_file(run, model, tmp_path):
     records = [Record(f"{number}.png", None, f"{run[0] / SAMPLES}:{number}") for number in (3, 1, 2)]
     model.indexed(records, "pictures").save(tmp_path / "p.safetensors")
-    [answers] = regard.see(run[0]).among(tmp_path / "p.safetensors").predict([texts(run)[0]], best=9)
+    [answers] = regard.load(run[0]).among(tmp_path / "p.safetensors").predict([texts(run)[0]], best=9)
     assert sorted(each.text.rpartition("/")[2] for each in answers) == ["1.png", "2.png", "3.png"]
 
 
@@ -146,23 +146,23 @@ def test_a_run_without_samples_says_how_to_make_an_index(model):
 
 
 def test_what_it_knows(run, model):
-    assert model.knows("a red zebra")
-    assert not model.knows("zebra")
-    assert model.reads(sample(run, 1))
+    assert model.is_known("a red zebra")
+    assert not model.is_known("zebra")
+    assert model.fits(sample(run, 1))
     with pytest.raises(DataError, match=r"gone\.png"):
-        model.knows("gone.png")
+        model.is_known("gone.png")
 
 
 def test_figures_are_the_same_from_a_table_as_from_what_was_drawn(run, model):
     _, experiment = run
-    drawn = model.judge(experiment.valid)
+    drawn = model.evaluate_examples(experiment.valid)
     records = [Record(f"{n}.png", text, f"{run[0] / SAMPLES}:{n}") for n, text in enumerate(texts(run), 1)]
     assert model.evaluate(records) == drawn
     assert drawn["text_recall10"].value >= drawn["text_recall5"].value >= drawn["text_recall1"].value
 
 
 def test_a_search_finds_what_the_figures_say(run, model):
-    figures = model.judge(run[1].valid)
+    figures = model.evaluate_examples(run[1].valid)
     found = model.predict(texts(run), best=1)
     right = [answers[0].text == sample(run, number) for number, answers in enumerate(found, 1)]
     assert figures["picture_recall1"].value == pytest.approx(100 * sum(right) / len(right))
@@ -204,15 +204,15 @@ def test_questions_whose_answers_are_known_are_not_searched_for(run, model):
     asked = [sample(run, 2), texts(run)[1], sample(run, 1)]
     outcomes = dict(model.outcomes(asked, done=frozenset({0, 2})))
     assert (outcomes[0], outcomes[2]) == ([], [])
-    assert outcomes[1] == model.predict([asked[1]])[0]
+    assert outcomes[1] == model.predict([asked[1]])
 
 
 def test_records_that_cannot_be_measured_are_those_without_finite_numbers(run, model, monkeypatch):
     records = [model.task.prepare(each) for each in table.read(run[0] / SAMPLES)][:4]
-    assert model.unscored(records) == {}
+    assert model.find_unscored(records) == {}
     broken = model.codec.tokens([records[2].target])[0][0]
     with torch.no_grad():
         for name, weights in model.model.texts.named_parameters():
             if "embedding" in name and len(weights) > broken:
                 weights[broken] = float("nan")
-    assert 2 in model.unscored(records)
+    assert 2 in model.find_unscored(records)

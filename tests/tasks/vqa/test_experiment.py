@@ -62,7 +62,7 @@ def test_a_run_is_whole_and_leaves_pictures_to_begin_with(run):
     assert {picture for picture, *_ in lines} == {path.name for path in (directory / "samples").glob("*.png")}
     first = experiment.valid[0].record
     assert lines[0] == ["1.png", first.question, first.target]
-    [[answer]] = regard.see(directory).predict([f"{directory / 'samples' / '1.png'}\t{first.question}"])
+    [answer] = regard.load(directory).predict([f"{directory / 'samples' / '1.png'}\t{first.question}"])
     assert answer.text in experiment.codec.answers
 
 
@@ -86,10 +86,10 @@ def test_halves_of_a_batch_cost_what_the_whole_costs(run):
 
 
 def test_a_training_that_was_stopped_comes_to_the_same_weights(run, tmp_path):
-    whole = regard.see(run[0]).model.state_dict()
+    whole = regard.load(run[0]).model.state_dict()
     train(tasks.experiment("vqa", config(max_steps=2))[0], tmp_path, quiet=True)
     train(tasks.experiment("vqa", config())[0], tmp_path, quiet=True)
-    gone_on = regard.see(tmp_path).model.state_dict()
+    gone_on = regard.load(tmp_path).model.state_dict()
     assert all(torch.equal(whole[name], gone_on[name]) for name in whole)
 
 

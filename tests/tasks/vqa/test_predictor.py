@@ -13,7 +13,7 @@ from regard.data.image.synthetic.scene import Scene, Thing
 from regard.errors import DataError
 from regard.models.readout import Answer
 from regard.tasks.vqa.config import VqaModel
-from regard.tasks.vqa.predictor import hit, last
+from regard.tasks.vqa.predictor import count_hit, last
 from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.tasks.vqa.task import Config
 from regard.training.loop import train
@@ -32,7 +32,7 @@ def vqa(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def seeing(vqa):
-    return regard.see(vqa)
+    return regard.load(vqa)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_answers_come_best_first_with_their_log_probabilities(seeing, inputs):
 
 
 def test_an_answer_says_where_on_the_map_it_looked_last(seeing, inputs):
-    [[answer]] = seeing.predict(inputs[:1], align=True)
+    [answer] = seeing.predict(inputs[:1], align=True)
     assert (answer.grid, answer.weights.shape, answer.target) == ((4, 4), (1, 16), [answer.text])
     assert_close(answer.weights.sum(), torch.tensor(1.0))
     assert answer.links == [(int(answer.weights.argmax()), 0)]
@@ -60,8 +60,8 @@ def test_an_answer_says_where_on_the_map_it_looked_last(seeing, inputs):
 
 def test_questions_are_answered_together_as_alone(seeing, inputs):
     together = seeing.predict(inputs)
-    for text, [answer] in zip(inputs, together, strict=True):
-        [[alone]] = seeing.predict([text])
+    for text, answer in zip(inputs, together, strict=True):
+        [alone] = seeing.predict([text])
         assert alone.text == answer.text
         assert abs(alone.score - answer.score) < 1e-4
 
@@ -90,13 +90,13 @@ def test_a_trace_shows_each_look_at_the_words_and_at_the_picture(seeing, inputs,
 
 def test_an_input_needs_a_question_that_it_knows_and_that_is_short(seeing, inputs):
     picture = inputs[0].split("\t")[0]
-    assert seeing.knows(inputs[0])
-    assert seeing.reads(inputs[0])
-    assert not seeing.knows(f"{picture}\txyzzy")
-    assert seeing.knows(f"{picture}\t{'what ' * 64}")
-    assert not seeing.reads(f"{picture}\t{'what ' * 64}")
+    assert seeing.is_known(inputs[0])
+    assert seeing.fits(inputs[0])
+    assert not seeing.is_known(f"{picture}\txyzzy")
+    assert seeing.is_known(f"{picture}\t{'what ' * 64}")
+    assert not seeing.fits(f"{picture}\t{'what ' * 64}")
     with pytest.raises(DataError, match="input:1 needs a picture and a question, PATH TAB QUESTION"):
-        seeing.reads(picture)
+        seeing.fits(picture)
     with pytest.raises(DataError, match=r"1 of 2 pictures are missing: input:2 gone\.png"):
         seeing.predict([inputs[0], "gone.png\twhat colour is the star?"])
 
@@ -120,12 +120,12 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
     first, other = seeing.codec.answers[:2]
     corner = Scene((Thing("star", "red", 20, 20, 16), Thing("ring", "red", 200, 200, 16)))
     asked = [("where is the star?", first, (0,)), ("where is the ring?", other, (1,)), ("is there a cross?", other, ())]
-    drawn = [
+    sample = [
         SyntheticQuestion(SceneQuestion(corner, "where", Question(*both), Question(*both), things), 32)
         for *both, things in asked
     ]
-    examples = seeing.codec.encode_all([each.record for each in drawn], renderers=drawn).examples
-    figures = seeing.judge(examples)
+    examples = seeing.codec.encode_all([each.record for each in sample], renderers=sample).examples
+    figures = seeing.evaluate_examples(examples)
     assert (round(figures["accuracy"].value, 2), figures["looks"].value) == (33.33, 50.0)
     chances = seeing.model.logits.detach().log_softmax(-1)
     assert_close(figures["loss"].value, float(-(chances[0] + 2 * chances[1]) / 3), rtol=1e-5, atol=1e-5)
@@ -134,7 +134,7 @@ def test_figures_are_of_what_is_right_and_where_it_looked(seeing, vqa, monkeypat
 def test_a_question_that_is_too_long_counts_as_not_answered(seeing, inputs, monkeypatch):
     monkeypatch.setattr(seeing, "model", Says(len(seeing.codec.answers)))
     picture, first = inputs[0].split("\t")[0], seeing.codec.answers[0]
-    records = [seeing.record(f"{picture}\t{text}") for text in ("what colour is the star?", "what " * 64)]
+    records = [seeing.read(f"{picture}\t{text}") for text in ("what colour is the star?", "what " * 64)]
     known = [type(each)(each.picture._replace(target=first), each.question) for each in records]
     figures = seeing.evaluate(known)
     assert figures["accuracy"].value == 50.0
@@ -154,4 +154,9 @@ def test_a_look_hits_the_box_of_a_thing_that_decides():
         for things in ((0,), ())
     )
     on, off = torch.eye(16)[0], torch.eye(16)[15]
-    assert (hit(there, on, 8), hit(there, off, 8), hit(absent, on, 8), hit(None, on, 8)) == ((1, 1), (0, 1), (0, 0), (0, 0))
+    assert (count_hit(there, on, 8), count_hit(there, off, 8), count_hit(absent, on, 8), count_hit(None, on, 8)) == (
+        (1, 1),
+        (0, 1),
+        (0, 0),
+        (0, 0),
+    )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from regard.errors import MissingExtraError
 from regard.viewer.figure import KINDS, figure
 
 from .traces import causal, network, picture, softmax, translation
@@ -64,7 +65,10 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("regard.viewer.figure.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r'figures need matplotlib; install it with: pip install "regard\[view\]"'):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"figures need matplotlib, which is not installed: pip install 'regard\[view\]', or pip install '.\[view\]' in a checkout",
+    ):
         figure(translation(), "heatmap")
 
 

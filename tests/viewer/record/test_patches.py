@@ -31,7 +31,7 @@ def test_hypotheses_of_a_search_are_refused_for_they_cannot_be_told_apart():
     model = made().eval()
     with torch.no_grad(), regard.record(model) as rec:
         beam(model.decoder, model.encode(pad([[4, 5, 2]])), beams=3, length=4)
-    with pytest.raises(ValueError, match=r"only the search knows; Trained.trace\(texts, beam=4\) follows them"):
+    with pytest.raises(ValueError, match=r"only the search knows; SequencePredictor.trace\(texts, beam=4\) follows them"):
         rec.trace()
 
 

@@ -13,7 +13,7 @@ from regard.data.batch import pad
 from regard.data.table import Record
 from regard.decoding import rate
 from regard.errors import ConfigError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.tasks.translate import Config
 from regard.viewer.io.check import check
 
@@ -39,7 +39,7 @@ def trained(name="additive", tokens="words", **options):
     network = tasks.build(config, codec(tokens))
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
-    return Trained("translate", config, codec(tokens), network)
+    return SequencePredictor(tasks.bind("translate"), config, codec(tokens), network)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,7 +49,7 @@ def test_a_trace_of_every_kind_of_model_says_what_predict_says(kind):
     for beam in (1, 3):
         trace = model.trace(TEXTS, beam=beam)
         check(trace)
-        answers = [each[0].text for each in model.predict(TEXTS, beam=beam)]
+        answers = [each.text for each in model.predict(TEXTS, beam=beam)]
         assert [example.axes["target"].text for example in trace.examples] == answers
         for example in trace.examples:
             assert {attention_map.name for attention_map in example.attentions} == set(model.model.attentions())
@@ -169,7 +169,7 @@ def test_a_recorded_model_answers_bit_for_bit_by_the_way_that_a_plain_one_takes(
 def test_answers_that_nobody_waits_for_leave_nobody_listening():
     model = trained()
     with regard.record(model):
-        answers = model.each(TEXTS)
+        answers = model.predict_unordered(TEXTS)
         next(answers)
     answers.close()
     assert model.recorder is None
@@ -179,8 +179,8 @@ def test_answers_that_nobody_waits_for_leave_nobody_listening():
 def test_what_is_asked_while_answers_are_on_their_way_is_traced_too():
     model = trained()
     with regard.record(model) as rec:
-        for _, [answer] in model.each(TEXTS[:1]):
-            assert model.predict(TEXTS[:1]) == [[answer]]
+        for _, [answer] in model.predict_unordered(TEXTS[:1]):
+            assert model.predict(TEXTS[:1]) == [answer]
         model.predict(TEXTS[1:])
     assert [example.title for example in rec.trace().examples] == [TEXTS[0], TEXTS[0], TEXTS[1]]
 
@@ -201,9 +201,9 @@ def test_scores_come_where_they_are_asked_for():
 
 def test_trace_needs_texts_and_as_many_targets():
     model = trained()
-    for texts in ([], "Tom"):
-        with pytest.raises(ValueError, match=r"trace needs a list of texts, got .*; one text is \[text\]"):
-            model.trace(texts)
+    with pytest.raises(ValueError, match="trace needs one input or more, got none"):
+        model.trace([])
+    assert [example.title for example in model.trace("Tom").examples] == ["Tom"]
     with pytest.raises(ValueError, match="trace needs a target for each of 2 texts, got 1"):
         model.trace(TEXTS, targets=["x"])
 

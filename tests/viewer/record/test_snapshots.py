@@ -177,7 +177,7 @@ def test_a_film_of_a_model_that_looks_nowhere_would_show_nothing():
     with pytest.raises(ConfigError, match=r"train.record_example=x would change nothing: it needs an attention"):
         heeded([changed], usual)
     often = dataclasses.replace(usual, train=dataclasses.replace(usual.train, record_every=7))
-    with pytest.raises(ConfigError, match=r"train.record_every=7 would change nothing: it needs a film"):
+    with pytest.raises(ConfigError, match=r"train.record_every=7 would change nothing: it needs a recorded example"):
         heeded([often], usual)
 
 

@@ -20,7 +20,7 @@ class GridCoverage(CoverageBase):
     https://arxiv.org/abs/1801.03530
     Q holds `filters` convolutions of `kernel` x `kernel` positions. The rows and columns come with the source
     (Encoded.grid); a source without them is one row. The state is the sum of all weights so far, which starts at 0. V Q is
-    linear, so more than `kernel`² filters would add nothing.
+    linear, so more than `kernel * kernel` filters would add nothing.
     Cost: that of Additive, one query after the other, and a convolution of time O(S kernel² filters) for each.
     """
 

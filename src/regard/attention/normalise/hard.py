@@ -59,8 +59,9 @@ def select_one_hot(scores: Scores, allowed: Allowed | None) -> Scores:
     """One-hot argmax of each query's scores; of equal scores the first."""
     if scores.shape[-1] == 0:  # no keys, no best one
         return torch.zeros_like(scores)
-    best = scores.argmax(-1, keepdim=True)
-    return silence(torch.zeros_like(scores).scatter(-1, best, 1.0), allowed)
+    best = scores.detach().max(-1, keepdim=True)
+    one = 1 + 0 * best.values  # NaN where the best score is no number
+    return silence(torch.zeros_like(scores).scatter(-1, best.indices, one), allowed)
 
 
 def sample_gumbel(like: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

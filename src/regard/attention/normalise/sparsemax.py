@@ -28,6 +28,6 @@ class Sparsemax:
         ordered = shifted.sort(dim=-1, descending=True).values
         excess = ordered.cumsum(-1) - 1
         rank = torch.arange(1, scores.shape[-1] + 1, device=scores.device, dtype=ordered.dtype)
-        support = (rank * ordered > excess).sum(-1, keepdim=True)
+        support = (rank * ordered > excess).sum(-1, keepdim=True).clamp_min(1)  # none is NaN's
         tau = excess.gather(-1, support - 1) / support
         return silence((shifted - tau).clamp_min(0), allowed).to(scores.dtype)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.attention.first_derivative import refuse_second_derivative
 from regard.attention.normalise import Allowed, Scores, silence, widen
 from regard.attention.scan import recur, scan, shift
 
@@ -24,7 +25,7 @@ class Structured(nn.Module):
     θ is learned, one for each head; where it is zero this is Sigmoid. A masked key is no part of the chain: the keys on its
     two sides are neighbours. Weights need not sum to one.
     Unlike the paper, the backward is not written out: messages are solved for without a gradient, and one Newton step under
-    autograd gives them the gradient of the implicit function.
+    autograd gives them the gradient of the implicit function. There is no second derivative.
     Cost: time O(T S log S) in log S steps, memory T S.
     """
 
@@ -38,8 +39,10 @@ class Structured(nn.Module):
     def forward(self, scores: Scores, allowed: Allowed | None = None) -> Scores:
         wide = widen(scores)
         visible = torch.ones_like(wide, dtype=torch.bool) if allowed is None else allowed.expand_as(wide)
-        wide = wide.masked_fill(~visible, 0.0)
-        theta = torch.stack((self.transition, self.transition.mT)).to(wide.dtype)  # directions heads 2 2
+        wide = refuse_second_derivative(wide.masked_fill(~visible, 0.0), "Structured")
+        theta = refuse_second_derivative(torch.stack((self.transition, self.transition.mT)), "Structured").to(
+            wide.dtype
+        )  # directions heads 2 2
         theta = theta.movedim((2, 3), (0, 1))[:, :, :, None, :, None, None]
         left, right = compute_messages(stack_directions(wide), stack_directions(visible), theta)
         return silence(torch.sigmoid(left + wide + right.flip(-1)), allowed).to(scores.dtype)

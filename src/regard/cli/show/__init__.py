@@ -11,11 +11,15 @@ import typer
 from regard import registry
 from regard.cli import Command, app
 from regard.cli.list_ import KINDS
+from regard.errors import ConfigError
 
 
 @app.command(cls=Command, short_help="Formula, paper, drawing, cost and kernels of one thing.")
 def show(
     name: Annotated[str, typer.Argument(help="A name from `regard list`, or FILE.py:CLASS.", metavar="NAME")],
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Of a task, the settings with these words alone.", metavar="[WORD...]")
+    ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="The three stages with numbers on a small example.")] = False,
     kind: Annotated[str | None, typer.Option(help=f"Where several kinds share the name. {KINDS}", metavar="KIND")] = None,
 ) -> None:
@@ -26,9 +30,17 @@ def show(
         regard show causal
         regard show additive --steps
         regard show additive --kind kernels
+        regard show translate learning_rate
     """
     name = _open_component(name)
     kind = _locate(name, kind)  # a mistake is answered before torch is waited for
+    if words and kind != "tasks":
+        raise ConfigError(f"only a task has settings that words select, and {name} is one of {kind}; leave out {words[0]!r}")
+    if words:
+        from regard.cli.show.settings import write_settings
+
+        typer.echo(write_settings(name, words))
+        return
     from regard.cli.show.page import write_page
     from regard.cli.show.steps import write_steps
 

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import torch
@@ -15,16 +14,15 @@ from regard.attention import attend, dispatch
 from regard.attention.local import Windows
 from regard.attention.scope import Scope
 from regard.attention.score import prepare
+from regard.cli._terminal import find_width, wrap
 from regard.cli.show.example import build, describe, run_example, untrained_note
+from regard.cli.show.settings import INDENT, WIDTH, write_settings
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
 from regard.components import PREFIX
-from regard.config.docs import Setting, describe_settings
 from regard.config.parameters import Parameter, list_parameters
 
 KINDS = ("score", "normalise", "scope", "mechanisms")
 """Kinds whose parameters are settings of model.attention."""
-WIDTH = 100
-"""Line length of the descriptions of settings."""
 
 
 def write_page(name: str, kind: str | None = None) -> str:
@@ -33,7 +31,7 @@ def write_page(name: str, kind: str | None = None) -> str:
     if kind == "kernels":
         return paragraphs(title(f"{name} ({kind})"), inspect.getdoc(registry.load(kind, name)) or "")
     if kind == "tasks":
-        return settings(name)
+        return write_settings(name)
     if kind == "output_heads":
         return paragraphs(
             title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", describe_output_head(name)
@@ -56,14 +54,6 @@ def write_page(name: str, kind: str | None = None) -> str:
     return paragraphs(*parts, f"With numbers: regard show {shown} --steps")
 
 
-def settings(name: str) -> str:
-    """A task and all its settings: defaults, possible values and descriptions."""
-    module = registry.load("tasks", name)
-    heading = "Settings with their defaults; a dash is None"
-    usual = "\n".join(_setting(module.Config(), each) for each in describe_settings(module.Config))
-    return paragraphs(title(f"{name} (tasks)"), inspect.getdoc(module) or "", f"{heading}\n\n{indent(usual)}")
-
-
 def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
     """Each parameter as an option with its default, its type, and below it what it means."""
     lines = []
@@ -72,16 +62,8 @@ def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
         default = "-" if parameter.default is None else str(parameter.default)
         shown = default.lower() if isinstance(parameter.default, bool) else default
         lines.append(f"--model.attention.{place}{parameter.name}={shown}   ({parameter.kind})")
-        lines += [indent(fill(parameter.meaning, WIDTH))] if parameter.meaning else []
+        lines += [wrap(parameter.meaning, find_width() or WIDTH, INDENT, INDENT)] if parameter.meaning else []
     return "\n".join(lines)
-
-
-def _setting(config: Any, setting: Setting) -> str:
-    """A setting with its default, and its description below."""
-    line = f"{setting.path} = {_default(config, setting.path)}"
-    values = f"   ({', '.join(setting.values)})" if setting.values else ""
-    meaning = indent(fill(setting.meaning, WIDTH))
-    return f"{line}{values}\n{meaning}" if meaning else f"{line}{values}"
 
 
 def describe_output_head(name: str) -> str:
@@ -90,13 +72,6 @@ def describe_output_head(name: str) -> str:
     has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
-
-
-def _default(config: Any, path: str) -> str:
-    """The value at a dotted path as text; a dash for None."""
-    for part in path.split("."):
-        config = getattr(config, part)
-    return "-" if config is None else str(config).lower() if isinstance(config, bool) else str(config)
 
 
 def constructor(cls: type[Any]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from regard.data.feedback import TokenFeedback
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import Record, locate
 from regard.data.special_tokens import EOS, UNK
 from regard.data.table import DataError
@@ -113,7 +114,7 @@ class ImageTextCodec(ImageCodec):
         """Text of an output, up to its first EOS."""
         return self.target.decode(until_end(numbers))
 
-    def write(self, prediction: str, file: IO[str]) -> None:
+    def write(self, prediction: str, file: WritableFile) -> None:
         """Write a text as one line."""
         file.write(f"{prediction}\n")
 

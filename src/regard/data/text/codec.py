@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 
@@ -14,6 +14,7 @@ from regard.config import Data
 from regard.data.batch import Padded, pad, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.feedback import TokenFeedback
+from regard.data.modality import WritableFile
 from regard.data.records import Record, input_record
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
@@ -155,7 +156,7 @@ class TextCodec:
         """Text of an output, up to its first EOS."""
         return self.target.decode(until_end(numbers))
 
-    def write(self, prediction: str, file: IO[str]) -> None:
+    def write(self, prediction: str, file: WritableFile) -> None:
         """Write a text as one line."""
         file.write(f"{prediction}\n")
 

@@ -1,4 +1,4 @@
-"""What several models think of the next token, as one opinion; and what several encoders read, as one memory."""
+"""Averages of an ensemble: log-probabilities of the next token, and memories of the encoders."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
-from regard.components import Handed
-from regard.data.image.codec import ImageTextCodec
-from regard.data.text.codec import TextCodec
+from regard.components import Handed, hand_over
+from regard.data.modality import Codec
 from regard.inference.ensemble.model import Ensemble
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.models.seq2seq import Seq2Seq
 
 SETTINGS = ("lowercase", "max_source_length", "max_target_length", "height", "width", "channels", "stride")
@@ -18,30 +17,31 @@ SETTINGS = ("lowercase", "max_source_length", "max_target_length", "height", "wi
 
 
 def ensemble(
-    runs: Sequence[Path | str | Trained],
+    runs: Sequence[Path | str | SequencePredictor],
     *,
     average: str = "probabilities",
     weights: Sequence[float] | None = None,
     device: str = "auto",
     components: Iterable[Handed] = (),
-) -> Trained:
+) -> SequencePredictor:
     """Several runs of one task and one vocabulary as one model, which answers, is measured and is traced like any other.
 
-        regard.ensemble(["run/a", "run/b"], weights=[2.0, 1.0]).predict(["Tom chases Jerry"], beam=5)
+        regard.ensemble(["run/a", "run/b"], weights=[2.0, 1.0]).predict("Tom chases Jerry", beam=5)
 
     `average` is probabilities, logits or memories (model.py says what each is good for). How answers are looked for is what
     the first run's config says. `components` are those of load().
     """
-    members = [each if isinstance(each, Trained) else load(each, device, components=components) for each in runs]
+    with hand_over(components):
+        members = [each if isinstance(each, SequencePredictor) else load_sequence_predictor(each, device) for each in runs]
     models = together(members)
     first = members[0]
     alike = all(each.head == first.head and each.config.model == first.config.model for each in members)
-    return Trained(
-        first.name, first.config, first.codec, Ensemble(models, weights, average), first.head if alike else Head()
+    return SequencePredictor(
+        first.task, first.config, first.codec, Ensemble(models, weights, average), first.head if alike else Head()
     )
 
 
-def together(members: Sequence[Trained]) -> list[Seq2Seq]:
+def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
     """The members' models, or an error that says why they cannot answer as one."""
     models: list[Seq2Seq] = []
     for number, member in enumerate(members):
@@ -61,7 +61,7 @@ def together(members: Sequence[Trained]) -> list[Seq2Seq]:
     return models
 
 
-def differs(first: TextCodec | ImageTextCodec, other: TextCodec | ImageTextCodec) -> str | None:
+def differs(first: Codec, other: Codec) -> str | None:
     """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
     for side in (each for each in ("source", "target") if hasattr(first, each)):
         mine, its = getattr(first, side), getattr(other, side)

@@ -18,7 +18,7 @@ from regard.inference.alignment_head import head_in
 from regard.inference.ensemble.average import AVERAGES
 from regard.inference.ensemble.build import ensemble
 from regard.inference.load import assemble, read_directory
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.training.run_directory import ENSEMBLE
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 
@@ -78,7 +78,7 @@ def member(run: Path, place: Path) -> bytes:
     return sealed
 
 
-def opened(snapshot: Snapshot, device: str) -> Trained:
+def open_ensemble(snapshot: Snapshot, device: str) -> SequencePredictor:
     """The ensemble in a snapshot, whose files were checked; each member is read by the manifest that was checked there."""
     path, contents = snapshot.path, snapshot.files
     settings = read(contents[ENSEMBLE], path / ENSEMBLE)
@@ -95,11 +95,11 @@ def opened(snapshot: Snapshot, device: str) -> Trained:
     return found
 
 
-def open_member(path: Path, number: int, sealed: bytes, device: str) -> Trained:
+def open_member(path: Path, number: int, sealed: bytes, device: str) -> SequencePredictor:
     """A member of the ensemble in `path`."""
     folder = path / MEMBERS / str(number)
     found = assemble(read_directory(folder, sealed), device, member=True)
-    if not isinstance(found, Trained):
+    if not isinstance(found, SequencePredictor):
         raise DamagedError(f"{folder} is a run of {found.name}, which writes no text, and members of an ensemble write it")
     return found
 

@@ -18,7 +18,7 @@ from regard.decoding.score import rate
 from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 LEAST = -100.0
 """The lowest log-probability that counts: what a member finds impossible it finds very unlikely."""
@@ -42,7 +42,7 @@ class Slope(NamedTuple):
     curvature: Float[Tensor, "members members"]
 
 
-def stack(members: "Sequence[Trained]", records: Sequence[Record], average: str = "probabilities") -> Stacked:
+def stack(members: "Sequence[SequencePredictor]", records: Sequence[Record], average: str = "probabilities") -> Stacked:
     """The weights under which an average finds the targets of these records likeliest; both problems are convex."""
     if average not in ("probabilities", "logits"):
         raise ValueError(f"stacking is for averages of probabilities or logits, got {average!r}; give weights yourself")
@@ -72,7 +72,7 @@ def mixture(logs: Float[Tensor, "members tokens"]) -> Stacked:
     return Stacked(weights.tolist(), costs[0], costs[-1])
 
 
-def log_linear(members: "Sequence[Trained]", batches: Sequence[AnyBatch]) -> Stacked:
+def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch]) -> Stacked:
     """Weights of a mean of logits, by a few of Newton's steps, each of one pass over the records.
 
         cost(w) = mean_n  log Σ_y exp(Σ_k w_k l_kny) - Σ_k w_k l_kn,right
@@ -98,7 +98,7 @@ def log_linear(members: "Sequence[Trained]", batches: Sequence[AnyBatch]) -> Sta
     return Stacked(theta.softmax(0).tolist(), first.cost, here.cost)
 
 
-def _batches(first: "Trained", records: Sequence[Record], members: int) -> Iterator[AnyBatch]:
+def _batches(first: "SequencePredictor", records: Sequence[Record], members: int) -> Iterator[AnyBatch]:
     """The records as batches with targets, where they are computed with; what many members say takes more room."""
     if not records or any(record.target is None for record in records):
         raise DataError(f"stacking learns from records with targets, got {len(records)} records, not all with one")
@@ -109,7 +109,7 @@ def _batches(first: "Trained", records: Sequence[Record], members: int) -> Itera
         yield batch.to(device)
 
 
-def _rated(members: "Sequence[Trained]", batch: AnyBatch) -> Float[Tensor, "members tokens"]:
+def _rated(members: "Sequence[SequencePredictor]", batch: AnyBatch) -> Float[Tensor, "members tokens"]:
     """What each member gave each token of the targets."""
     assert batch.target is not None, "records have targets"
     keep = batch.target.keep.cpu()
@@ -121,7 +121,7 @@ def _rated(members: "Sequence[Trained]", batch: AnyBatch) -> Float[Tensor, "memb
 
 
 @torch.no_grad()
-def _slope(members: "Sequence[Trained]", batches: Sequence[AnyBatch], weights: Float[Tensor, " members"]) -> Slope:
+def _slope(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch], weights: Float[Tensor, " members"]) -> Slope:
     """The cost a token and its derivatives, batch by batch: whole distributions are large."""
     cost, gradient, tokens = 0.0, torch.zeros_like(weights), 0
     curvature = torch.zeros(len(weights), len(weights), dtype=weights.dtype)

@@ -17,8 +17,8 @@ from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import get_halves
 from regard.interop.ctranslate2.specification import files, place, room, spellings
 from regard.interop.engine import UNTRACED
@@ -38,13 +38,13 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     """Open a run directory for this engine; what CTranslate2 needs is made once and kept in the user's cache."""
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine ctranslate2 runs on the CPU here, got --device {device}; leave one of the two out")
-    trained = load(directory, "cpu")
+    trained = load_sequence_predictor(directory, "cpu")
     return Ctranslate2(
         trained, cache_engine(directory, f"ctranslate2-{precision}", lambda: files(trained, precision)), precision
     )
 
 
-class Ctranslate2(Trained):
+class Ctranslate2(SequencePredictor):
     """A trained Transformer that answers through CTranslate2, on the CPU.
 
     Greedy search finds what ours finds. Beam search follows the same hypotheses and ends by a rule of the library's own.
@@ -52,11 +52,11 @@ class Ctranslate2(Trained):
     int8 is answered by one thread, which is the fastest for it.
     """
 
-    def __init__(self, trained: Trained, directory: Path, precision: str = "float32"):
+    def __init__(self, trained: SequencePredictor, directory: Path, precision: str = "float32"):
         needed("ctranslate2", "ct2")
         self.attention = f"decoder.{place(trained.head, get_halves(trained.model)[1])[0]}.cross"
         head = Head(self.attention, None, trained.head.shift)
-        super().__init__(trained.name, trained.config, trained.codec, trained.model, head)
+        super().__init__(trained.task, trained.config, trained.codec, trained.model, head)
         self.directory, self.precision, self.room = directory, precision, room(trained)
         self.sources, self.targets = spellings(self.codec.source), spellings(self.codec.target)
         self.numbers = {spelling: number for number, spelling in enumerate(self.targets)}

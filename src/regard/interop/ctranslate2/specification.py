@@ -13,7 +13,7 @@ from regard.attention.multihead import MultiHead
 from regard.data.special_tokens import BOS, EOS, NAMES, UNK
 from regard.data.text.tokenizers import Tokenizer
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import find_misfit, get_halves, refuse_unfinite
 from regard.interop.require import needed
 from regard.models.decoders.transformer import Transformer as Decoder
@@ -27,7 +27,7 @@ ROOM = 1024
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "gelu_tanh": "GELUTanh"}
 
 
-def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, bytes]:
     """The directory that CTranslate2 opens, file by file: weights, vocabularies, settings.
 
     Its specification has a place for each of our matrices, so nothing is computed but the sinusoids, which it takes as a
@@ -52,7 +52,7 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
         return {each.name: each.read_bytes() for each in sorted(Path(folder).iterdir())}
 
 
-def specification(trained: Trained) -> Any:
+def specification(trained: SequencePredictor) -> Any:
     """The model in the library's own words."""
     from ctranslate2.specs import TransformerSpec, common_spec  # type: ignore[import-untyped]
 
@@ -78,7 +78,7 @@ def specification(trained: Trained) -> Any:
     return made
 
 
-def room(trained: Trained) -> int:
+def room(trained: SequencePredictor) -> int:
     """How many positions the decoder is written out for."""
     data, search = trained.config.data, trained.config.search
     positions = get_halves(trained.model)[1].embedding.positions

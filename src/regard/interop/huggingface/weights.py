@@ -9,7 +9,7 @@ from regard.attention.positions.sinusoidal import Sinusoidal
 from regard.data.special_tokens import PAD
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import find_composition, find_misfit, get_halves
 from regard.interop.huggingface import names, sinusoids, write_t5
 from regard.interop.huggingface.families import FAMILIES, Family, family
@@ -22,7 +22,7 @@ ROOM = 1024
 """The positions that sinusoids, which have no last one, are written out for, unless the model's limits are above."""
 
 
-def fitting(trained: Trained) -> str:
+def fitting(trained: SequencePredictor) -> str:
     """The family that computes what a model computes; refused, with the reason, where there is none."""
     model = trained.config.model
     relative = model.norm == "rms"
@@ -41,7 +41,7 @@ def refused(fault: str) -> RefusedError:
     return RefusedError(f"no architecture of transformers computes what this model computes: it {fault}")
 
 
-def _many_languages(trained: Trained) -> bool:
+def _many_languages(trained: SequencePredictor) -> bool:
     """Whether a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
     model, tokens, (_, decoder) = trained.config.model, trained.codec.target, get_halves(trained.model)
     if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.embedding_norm or model.positions != "learned":
@@ -52,7 +52,7 @@ def _many_languages(trained: Trained) -> bool:
     return not bias.any() and all(torch.equal(table(trained, half), first) for half in get_halves(trained.model))
 
 
-def _misfit(trained: Trained) -> str | None:
+def _misfit(trained: SequencePredictor) -> str | None:
     encoder, decoder = get_halves(trained.model)
     model, output = trained.config.model, decoder.output
     if encoder.embedding.table.weight is not decoder.embedding.table.weight or getattr(output, "weight", None) is not None:
@@ -75,7 +75,7 @@ def _misfit(trained: Trained) -> str | None:
     return None
 
 
-def weights(trained: Trained, kind: str) -> dict[str, Tensor]:
+def weights(trained: SequencePredictor, kind: str) -> dict[str, Tensor]:
     """The state of the family's model by its names, tied tensors once."""
     ours = trained.model.state_dict()
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
@@ -83,7 +83,7 @@ def weights(trained: Trained, kind: str) -> dict[str, Tensor]:
     return {name: tensor.detach().clone().contiguous() for name, tensor in found.items()}
 
 
-def _plain(trained: Trained, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
+def _plain(trained: SequencePredictor, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
     """The same for a family with the names of BART's; `rows` are our numbers in the order of its ids."""
     ours, (encoder, decoder) = trained.model.state_dict(), get_halves(trained.model)
     order = sinusoids.order(decoder.size) if found_family.positions == "waves" else torch.arange(decoder.size)
@@ -100,14 +100,14 @@ def _plain(trained: Trained, found_family: Family, rows: Tensor) -> dict[str, Te
     return found
 
 
-def table(trained: Trained, half: Encoder | Decoder) -> Tensor:
+def table(trained: SequencePredictor, half: Encoder | Decoder) -> Tensor:
     """The vector of each position."""
     positions: Any = half.embedding.positions
     found: Tensor = positions.at(torch.arange(room(trained))).detach()
     return found
 
 
-def room(trained: Trained) -> int:
+def room(trained: SequencePredictor) -> int:
     """How many positions there are."""
     positions: Any = get_halves(trained.model)[1].embedding.positions
     data, search = trained.config.data, trained.config.search

@@ -8,8 +8,8 @@ from typing import Any
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.errors import RefusedError
-from regard.inference.load import load
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load_sequence_predictor
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.huggingface import names, write_t5, write_vision_encoder_decoder
 from regard.interop.huggingface import t5_import as theirs
 from regard.interop.huggingface.families import FAMILIES
@@ -17,6 +17,13 @@ from regard.interop.huggingface.special import special
 from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
 from regard.interop.output import check_free, write_directory
+from regard.interop.standalone import README, Tokenizers, fill_readme
+
+LENGTH = (
+    "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
+    "so the code computes that of regard for each source and gives it as `max_new_tokens`."
+)
+"""What a generation config cannot say."""
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
@@ -24,7 +31,7 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     check_free(out)
     if precision != "float32":
         raise RefusedError(f"huggingface has the precision float32, got {precision!r}: transformers rounds when it loads")
-    trained = load(run, "cpu")
+    trained = load_sequence_predictor(run, "cpu")
     made = files(trained)
     size = write_directory(out, made)
     kind = json.loads(made["config.json"])["architectures"][0]
@@ -32,7 +39,7 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
 
 
-def files(trained: Trained) -> dict[str, bytes]:
+def files(trained: SequencePredictor) -> dict[str, bytes]:
     """The directory that from_pretrained opens, file by file."""
     from safetensors.torch import save
 
@@ -47,10 +54,28 @@ def files(trained: Trained) -> dict[str, bytes]:
         "model.safetensors": save(tensors, metadata={"format": "pt"}),
     }
     found = tokenizer(trained.codec)
-    return made | ({} if isinstance(found, str) else found)
+    made |= {} if isinstance(found, str) else found
+    return made | {README: readme(trained, FAMILIES[kind].architecture, found if isinstance(found, str) else None).encode()}
 
 
-def _pictured(trained: Trained) -> dict[str, bytes]:
+def readme(trained: SequencePredictor, architecture: str, reason: str | None) -> str:
+    """README.md: code that searches with the length rule of the run, which generation_config.json has no field for."""
+    side = None if reason else "tokenizer.json"
+    sides = Tokenizers({}, {"source": side, "target": side}, {"source": reason} if reason else {})
+    code = {"architecture": architecture, "auto": "", "load": "", "silent": "model.config.eos_token_id"}
+    code |= {"encode": "[*map(int, text.split()), model.config.eos_token_id]", "decode": "generate(encode(text))"}
+    if reason is None:
+        code |= {"auto": ", AutoTokenizer", "load": 'tokenizer = AutoTokenizer.from_pretrained(".")\n'}
+        code |= {"encode": "tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
+        code |= {"decode": "tokenizer.decode(generate(encode(text)), skip_special_tokens=True)"}
+    notes = [LENGTH]
+    if reason is not None:
+        notes.append(f"Sources and answers are lists of token ids, since there is no tokenizer: {reason}.")
+    code["most"] = str(trained.codec.max_source_length)
+    return fill_readme("huggingface/readme.md", trained, sides, notes="\n".join(notes), **code)
+
+
+def _pictured(trained: SequencePredictor) -> dict[str, bytes]:
     """The same for a model that reads pictures."""
     from safetensors.torch import save
 
@@ -66,7 +91,7 @@ def _pictured(trained: Trained) -> dict[str, bytes]:
     return made | ({} if isinstance(found, str) else found)
 
 
-def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
+def config(trained: SequencePredictor, kind: str, vocabulary: int) -> dict[str, Any]:
     """config.json."""
     ids = special(trained.codec.target)
     table: dict[str, Any] = {"model_type": kind, "architectures": [FAMILIES[kind].architecture], "dtype": "float32"}
@@ -75,7 +100,7 @@ def config(trained: Trained, kind: str, vocabulary: int) -> dict[str, Any]:
     return table | (write_t5.config if kind == write_t5.KIND else partial(_plain, kind))(trained, vocabulary, room(trained))
 
 
-def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
+def _plain(kind: str, trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, Any]:
     """What a family with the names of BART's says beside what all say alike."""
     model = trained.config.model
     table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.hidden_size, "max_position_embeddings": room}
@@ -90,7 +115,7 @@ def _plain(kind: str, trained: Trained, vocabulary: int, room: int) -> dict[str,
     return table
 
 
-def generation(trained: Trained) -> dict[str, Any]:
+def generation(trained: SequencePredictor) -> dict[str, Any]:
     """generation_config.json: search as ours does. What no target holds is forbidden there by name."""
     search, tokens, ids = trained.config.search, trained.codec.target, special(trained.codec.target)
     pretrained = isinstance(tokens, Pretrained)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import get_halves
 from regard.interop.huggingface import t5_import
 from regard.interop.huggingface.families import FAMILIES, RELATIVE
@@ -16,7 +16,7 @@ from regard.interop.huggingface.vocab import copies
 KIND = "t5"
 
 
-def find_misfit(trained: Trained) -> str | None:
+def find_misfit(trained: SequencePredictor) -> str | None:
     """None where a T5 computes what the model does, else what it would need to be."""
     model = trained.config.model
     needed: dict[str, Any] = {"encoder": "transformer", "decoder": "transformer", "bias": False, "self_attention": "t5"}
@@ -40,7 +40,7 @@ def find_misfit(trained: Trained) -> str | None:
     return _tables(trained)
 
 
-def _tables(trained: Trained) -> str | None:
+def _tables(trained: SequencePredictor) -> str | None:
     """What keeps its tables from being those of a T5."""
     encoder, decoder = get_halves(trained.model)
     if not torch.equal(encoder.embedding.table.weight, decoder.embedding.table.weight):
@@ -60,7 +60,7 @@ def _activations() -> dict[tuple[str, bool], str]:
     return plain | {(ours, True): theirs for theirs, ours in GATED.items()}
 
 
-def config(trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
+def config(trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, Any]:
     """config.json, but for what all families say alike."""
     model = trained.config.model
     table: dict[str, Any] = {
@@ -77,7 +77,7 @@ def config(trained: Trained, vocabulary: int, room: int) -> dict[str, Any]:
     return table | {"d_model": model.hidden_size, "dropout_rate": trained.config.dropout.residual}
 
 
-def weights(trained: Trained, rows: Tensor) -> dict[str, Tensor]:
+def weights(trained: SequencePredictor, rows: Tensor) -> dict[str, Tensor]:
     """The state of a T5 by its names; `rows` are our numbers in the order of its ids."""
     ours, model = trained.model.state_dict(), trained.config.model
     told = Settings(KIND, {**FAMILIES[KIND].usual, **config(trained, len(rows), 1)})

@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.config import ImageToTextModel
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.tokenizers.pretrained import Pretrained
-from regard.inference.sequence_predictor import Trained
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import find_composition
 from regard.interop.huggingface.families import PICTURES
 from regard.interop.huggingface.special import owners, special
@@ -28,7 +28,7 @@ POOLER = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Parameters that transformers makes and no decoder looks at: they are written as zeros."""
 
 
-def find_misfit(trained: Trained) -> str | None:
+def find_misfit(trained: SequencePredictor) -> str | None:
     """None where a VisionEncoderDecoder computes what the model does, else what it would need to be."""
     if fault := find_composition(trained.model):
         return fault
@@ -54,7 +54,7 @@ def _decoder(model: ImageToTextModel) -> str | None:
     return None
 
 
-def _patches(trained: Trained) -> str | None:
+def _patches(trained: SequencePredictor) -> str | None:
     model, codec, own = trained.config.model, trained.codec, trained.config.model.vit
     if not own.learned_positions or own.cls_tokens not in (1, 2) or not codec.stretch:
         return (
@@ -73,14 +73,14 @@ def _patches(trained: Trained) -> str | None:
     return None
 
 
-def _output(trained: Trained) -> str | None:
+def _output(trained: SequencePredictor) -> str | None:
     bias, tokens = trained.model.state_dict()["decoder.output.bias"].clone(), trained.codec.target
     if isinstance(tokens, Pretrained):
         bias[copies(tokens)] = 0.0
     return "adds a bias to its output, which neither a GPT-2 nor a TrOCR has" if bias.any() else None
 
 
-def settings(trained: Trained) -> PictureSettings:
+def settings(trained: SequencePredictor) -> PictureSettings:
     """The model in the words of transformers."""
     model, codec, encoder = trained.config.model, trained.codec, trained.model.get_submodule("encoder")
     assert isinstance(encoder, Patches), "it is no misfit"
@@ -94,7 +94,7 @@ def settings(trained: Trained) -> PictureSettings:
     return PictureSettings(seen, _written(trained), {}, Standard(codec.mean, codec.deviation))
 
 
-def _written(trained: Trained) -> dict[str, Any]:
+def _written(trained: SequencePredictor) -> dict[str, Any]:
     """The decoder's settings."""
     model, tokens, ids = trained.config.model, trained.codec.target, special(trained.codec.target)
     size, inner = model.hidden_size, model.feedforward_size or 4 * model.hidden_size
@@ -113,7 +113,7 @@ def _written(trained: Trained) -> dict[str, Any]:
     return table | ({} if model.map_size in (None, size) else {"cross_attention_hidden_size": model.map_size})
 
 
-def config(trained: Trained) -> dict[str, Any]:
+def config(trained: SequencePredictor) -> dict[str, Any]:
     """config.json."""
     found, ids = settings(trained), special(trained.codec.target)
     table: dict[str, Any] = {"model_type": PICTURES, "architectures": [ARCHITECTURE], "dtype": "float32"}
@@ -129,7 +129,7 @@ def processor(codec: ImageTextCodec) -> dict[str, Any]:
     return table | {"do_normalize": True, "image_mean": list(codec.mean), "image_std": list(codec.deviation)}
 
 
-def weights(trained: Trained) -> dict[str, Tensor]:
+def weights(trained: SequencePredictor) -> dict[str, Tensor]:
     """The state of their model by its names, tied tensors once."""
     ours, found = trained.model.state_dict(), settings(trained)
     kind, size, whole_ = found.kind, found.encoder["hidden_size"], ours["encoder.query"]

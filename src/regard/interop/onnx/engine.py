@@ -1,6 +1,6 @@
 """onnxruntime engine: answers from exported graphs, in float32 or int8."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,8 @@ from regard.alignment.heads import Head
 from regard.data.image.codec import ImageTextCodec
 from regard.data.text.codec import TextCodec
 from regard.errors import DamagedError, RefusedError
-from regard.inference.sequence_predictor import Trained
+from regard.inference.predictor import Input, split_inputs
+from regard.inference.sequence_predictor import SequencePredictor, SequenceTask
 from regard.interop.engine_cache import cache_engine
 from regard.interop.onnx.graphs import OUTPUT
 from regard.interop.onnx.sessions import ENCODER, Sessions
@@ -29,33 +30,35 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
     """
     if device not in ("auto", "cpu"):
         raise RefusedError(f"the engine onnx runs on the CPU here, got --device {device}; leave one of the two out")
-    from regard.interop.onnx.write import files, writer
+    from regard.interop.onnx.write import graphs, writer
 
     trained = writer(directory)
     allow(trained, precision)
     if isinstance(trained, Onnx):
         return trained
 
-    home = cache_engine(directory, f"onnx-{precision}", lambda: files(trained, precision))
-    graphs = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
-    return Onnx(trained.name, trained.config, trained.codec, graphs, trained.head)
+    home = cache_engine(
+        directory, f"onnx-{precision}", lambda: dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
+    )
+    files = {name: (home / name).read_bytes() for name in (ENCODER, STEP)}
+    return Onnx(trained.task, trained.config, trained.codec, files, trained.head)
 
 
-def allow(trained: Trained, precision: str) -> None:
+def allow(trained: SequencePredictor, precision: str) -> None:
     """Raise for another precision than that of the export."""
     if isinstance(trained, Onnx) and precision != "float32":
         raise RefusedError(f"an exported model keeps the precision of its export: leave --precision {precision} out")
 
 
-def exported(trained: Trained, precision: str = "float32") -> "Onnx":
+def exported(trained: SequencePredictor, precision: str = "float32") -> "Onnx":
     """The model with graphs exported in memory."""
     from regard.interop.onnx.write import graphs
 
     exported_graphs = dict(zip((ENCODER, STEP), graphs(trained, precision), strict=True))
-    return Onnx(trained.name, trained.config, trained.codec, exported_graphs, trained.head)
+    return Onnx(trained.task, trained.config, trained.codec, exported_graphs, trained.head)
 
 
-class Onnx(Trained):
+class Onnx(SequencePredictor):
     """A trained model that answers through onnxruntime, on the CPU. Search, alignments and measures are ours.
 
     `graphs` are the bytes of encoder.onnx and step.onnx, by these names.
@@ -63,7 +66,7 @@ class Onnx(Trained):
 
     def __init__(
         self,
-        name: str,
+        task: SequenceTask,
         config: TaskConfig,
         codec: TextCodec | ImageTextCodec,
         graphs: Mapping[str, bytes],
@@ -81,11 +84,11 @@ class Onnx(Trained):
         config = replace(
             config, search=replace(config.search, precision="float32")
         )  # the graphs have a precision of their own
-        super().__init__(name, config, codec, sessions, head)
+        super().__init__(task, config, codec, sessions, head)
 
-    def trace(self, texts: Sequence[str], **options: Any) -> "Trace":
-        """Where the decoder looks while it answers: what `Trained.trace` shows, without the encoder and the network."""
+    def trace(self, inputs: Input | Iterable[Input], **options: Any) -> "Trace":
+        """Attention weights of the decoder while it answers, without those of the encoder, and without the network."""
         from regard.interop.onnx.trace import trace
 
         with nullcontext() if self.recorder is None else self.recorder.pause():
-            return trace(self, texts, **options)
+            return trace(self, split_inputs(inputs)[1], **options)

@@ -14,40 +14,42 @@ from regard.data.text.codec import Example as Encoded
 from regard.decoding.attention_weights import is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.errors import RefusedError
+from regard.inference.predictor import Input
+from regard.inference.sequence_trace import encode_answers
 from regard.viewer import source
-from regard.viewer.record.predicted import answered, beams, choices
+from regard.viewer.record.predicted import beams, choices
 from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import AttentionMap, Example, Trace
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 NOTE = "Exported graphs have the attention of the decoder; a trace of the run has encoder and network too."
 
 
 def trace(
-    trained: "Trained",
-    texts: Sequence[str],
+    trained: "SequencePredictor",
+    inputs: Sequence[Input],
     *,
     beam: int | None = None,
     targets: Sequence[str] | None = None,
     scores: bool = False,
-    specs: Sequence[ConstraintSpec] | None = None,
+    constraints: Sequence[ConstraintSpec] | None = None,
 ) -> Trace:
-    """Where the graphs look while they answer each text as `specs`, or while they write what they are told to."""
+    """Attention of the graphs while they answer each input under its constraints, or while they write the `targets`."""
     if scores:
         raise RefusedError(
             "exported graphs give the weights of their attentions and not the scores before them: leave scores out, or take "
             "the run that they were made from"
         )
     examples, words = list[Example](), Words(trained.codec)
-    for encoded, tree in answered(trained, texts, beam, targets, specs):
+    for encoded, tree in encode_answers(trained, inputs, beam, targets, constraints):
         example = write(trained, words, encoded)
         examples.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
     return Trace(trained.name, tuple(examples), notes=(NOTE,))
 
 
-def write(trained: "Trained", words: Words, encoded: Encoded | ImageExample) -> Example:
+def write(trained: "SequencePredictor", words: Words, encoded: Encoded | ImageExample) -> Example:
     """Example of a known target: axes, attention maps and steps under teacher forcing."""
     assert encoded.target is not None, "what is written is known"
     step = trained.model(trained.codec.collate([encoded]), shifted(torch.tensor([encoded.target])), weights=True)

@@ -1,6 +1,7 @@
 """Export of a module as an ONNX graph with dynamic lengths."""
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +17,9 @@ from regard.interop.onnx.sources import LEAST, Longest, below_limit, default_siz
 from regard.models.seq2seq import Seq2Seq
 
 OPSET = 20
+AXES = {"sources": "batch", "keys": "source", "written": "target"}
+"""Names of dynamic axes in a graph, where they differ from those of the sizes here."""
+SYMBOL = re.compile(r"[A-Za-z_]\w*")
 DYNAMIC = "sources", "beams", "keys", "written", "rows", "columns"
 TEXT_AXES = {0: "sources", 1: "keys"}, {0: "sources", 1: "keys"}
 PICTURE_AXES = {0: "sources", 2: "height", 3: "width"}, {0: "sources", 1: "height", 2: "width"}
@@ -101,8 +105,24 @@ def export_graph(
             f"({' '.join(str(error).split())[:300]}); `regard predict` without --engine runs it"
         ) from error
     assert program_file is not None, "it is None only where a file is written"
-    data: bytes = program_file.model_proto.SerializeToString()
+    model = program_file.model_proto
+    name_axes(model.graph, axes)
+    data: bytes = model.SerializeToString()
     return data
+
+
+def name_axes(graph: Any, axes: Mapping[str, Mapping[int, str]]) -> None:
+    """Give the dynamic axes of a graph their names; torch numbers them, and writes expressions of these numbers."""
+    named = dict[str, str]()
+    for value in graph.input:
+        shape = value.type.tensor_type.shape.dim
+        named |= {shape[axis].dim_param: AXES.get(name, name) for axis, name in axes[value.name].items()}
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param:
+                size.dim_param = named.get(size.dim_param) or SYMBOL.sub(
+                    lambda found: named.get(found[0], found[0]), size.dim_param
+                )
 
 
 def _packed(module: nn.Module, shapes: Sequence[Mapping[int, Any]]) -> tuple[Any, ...]:

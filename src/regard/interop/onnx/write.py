@@ -1,12 +1,13 @@
 """Export to ONNX: what regard.load opens, and whose graphs any runtime of ONNX can run.
 
-    encoder.onnx  step.onnx  config.toml  codec files  manifest.json
+    encoder.onnx  step.onnx  tokenizers  export.json  README.md  config.toml  codec files  manifest.json
 
 These lie in one file where its name ends in .zip (`archive.py` says why), else in a directory. Each graph has its weights
 inside; `graphs.py` says what goes in and comes out.
 """
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from regard import config as configuration
@@ -14,8 +15,8 @@ from regard import manifest
 from regard.alignment.heads import Head
 from regard.errors import RefusedError
 from regard.inference.alignment_head import ENTRY
-from regard.inference.load import opened
-from regard.inference.sequence_predictor import Trained
+from regard.inference.load import load
+from regard.inference.sequence_predictor import SequencePredictor
 from regard.interop.compat import refuse_unfinite
 from regard.interop.onnx import parity, tracing
 from regard.interop.onnx.archive import packed
@@ -24,6 +25,8 @@ from regard.interop.onnx.sessions import ENCODER, Graph
 from regard.interop.onnx.sources import source_limit
 from regard.interop.output import check_free, write_directory, write_file
 from regard.interop.require import needed
+from regard.interop.standalone import CONFIG as DESCRIPTION
+from regard.interop.standalone import README, build_tokenizers, describe, dump, fill_readme
 from regard.models.seq2seq import Seq2Seq
 from regard.training.run_directory import ARCHIVE, CONFIG, STEP
 
@@ -37,21 +40,24 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     check_free(out)
     made = files(writer(run), precision)
     size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
-    return f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them"
-
-
-def writer(run: Path) -> Trained:
-    """The model of a run, where it writes text."""
-    found = opened(run, "cpu")
-    if isinstance(found, Trained):
-        return found
-    raise RefusedError(
-        f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
-        f"`regard predict {run}` without --engine asks it, and regard.see(...).model is its network, for torch.export"
+    return (
+        f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them, and the code in its "
+        "README.md does so without regard"
     )
 
 
-def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
+def writer(run: Path) -> SequencePredictor:
+    """The model of a run, where it writes text."""
+    found = load(run, "cpu")
+    if isinstance(found, SequencePredictor):
+        return found
+    raise RefusedError(
+        f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
+        f"`regard predict {run}` without --engine asks it, and regard.load(...).model is its network, for torch.export"
+    )
+
+
+def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, bytes]:
     """The directory that `regard.load` opens, file by file. The graphs equal the model, or nothing comes.
 
     With int8 the weights of products, recurrent layers and embeddings have 8 bits; that they equal the model is seen before.
@@ -61,12 +67,29 @@ def files(trained: Trained, precision: str = "float32") -> dict[str, bytes]:
     found = graphs(trained, precision)
     texts = {CONFIG: f'task = "{trained.name}"\n{configuration.write(trained.config)}'.encode(), **codec(trained)}
     every = {ENCODER: found[0], STEP: found[1], **texts}
+    every |= standalone(trained, every)
     noted = {} if trained.head == Head() else {ENTRY: trained.head._asdict()}
     digests = {name: manifest.digest(data) for name, data in every.items()}
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}, **noted})}
 
 
-def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
+def standalone(trained: SequencePredictor, graphs: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Tokenizers, export.json and README.md, by which the graphs run without regard."""
+    tokenizers, most = build_tokenizers(trained.codec), source_limit(trained.config)
+    described, template, more = {}, "onnx/readme_text.md", {}
+    if not isinstance(most, int):
+        data, stride = trained.config.data, most.stride
+        described["image"] = {"height": data.height, "width": data.width, "channels": data.channels, "stride": stride}
+        template, more = "onnx/readme_image.md", {"mode": "L" if data.channels == 1 else "RGB"}
+    forced = trained.config.search.forced_bos is not None
+    likeliest = "int(scores.argmax())"
+    more["choice"] = f'{likeliest} if answer else export["forced_bos"]' if forced else likeliest
+    page = fill_readme(template, trained, tokenizers, **more)
+    files = {name: graphs[name] for name in (ENCODER, STEP)} | tokenizers.files
+    return {**tokenizers.files, DESCRIPTION: dump(describe(trained, tokenizers, files, **described)), README: page.encode()}
+
+
+def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[bytes, bytes]:
     """The encoder and the step of a model, as the bytes of their files."""
     model = trained.model
     if not isinstance(model, Seq2Seq):
@@ -95,7 +118,7 @@ def graphs(trained: Trained, precision: str = "float32") -> tuple[bytes, bytes]:
     return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
 
 
-def codec(trained: Trained) -> dict[str, bytes]:
+def codec(trained: SequencePredictor) -> dict[str, bytes]:
     """What the codec saves, by name."""
     with tempfile.TemporaryDirectory() as folder:
         saved = trained.codec.save(Path(folder))

@@ -65,9 +65,9 @@ class Recurrent(BaseDecoder):
         none:      h_t = cell([y_t; s], h_{t-1}),                                  r_t = tanh(W [h_t; s; y_t])
 
     with y_t the embedding of the previous token, s the summary vector of the source, and logits from r_t.
-    Bahdanau, Cho and Bengio 2015, appendix A.2.2, https://arxiv.org/abs/1409.0473 (a tanh in place of its maxout);
-    Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025; Cho et al. 2014, section 2.2,
-    https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
+    Bahdanau, Cho and Bengio 2015, appendix A.2.2, https://arxiv.org/abs/1409.0473 (a tanh of h_t in place of its maxout of
+    h_{t-1}); Luong, Pham and Manning 2015, eq. 5 and section 3.3, https://arxiv.org/abs/1508.04025; Cho et al. 2014, section
+    2.2, https://arxiv.org/abs/1406.1078. Luong's r_{t-1} is input feeding and may be switched off; all cells then run as one
     fused call, with one call of the attention. `summary` says how a decoder without attention receives s: as the "initial"
     state, at "every_step", or "both". `bridge` learns the initial states from s; without it they are the encoder's final
     states. With attention they may be `initial="zeros"`: the source is then read through attention alone, which also works

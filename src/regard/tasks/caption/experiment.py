@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.augmentation import named
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.reading import present
@@ -31,11 +32,11 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tasks.caption.metrics import LOOKS, measure_pointing
 from regard.tasks.kinds.sequence import judged, measurable, risk
 from regard.tasks.kinds.tables import pictures, tables
-from regard.tasks.kinds.types import TaskConfig, Writes
+from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 SHOWN = 8
 """Synthetic pictures that a run directory keeps as samples."""
@@ -58,7 +59,7 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     """The experiment for the training loop, and the report on the encoded records."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, data = start(config, out), config.data
+    begin, data = start(config, load_codec, out), config.data
     training, validation = load_records(task, config)
     codec = begin.codec if begin else fit_codec(training.records, config)
     examples, report = codec.encode_all(training.records, renderers=training.renderers)
@@ -154,21 +155,23 @@ def build_small(config: PictureConfig) -> Seq2Seq:
 
 def read(data: ImageTextData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data), settings=table_settings(data)))
 
 
-def codec(directory: Traversable) -> ImageTextCodec:
+def load_codec(directory: Traversable) -> ImageTextCodec:
     """The codec of a run directory."""
     return ImageTextCodec.load(directory)
 
 
-def build_predictor(name: str, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head) -> "Trained":
+def build_predictor(
+    task: BoundTask, config: PictureConfig, codec: ImageTextCodec, model: Seq2Seq, head: Head
+) -> "SequencePredictor":
     """The predictor of a model."""
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
-    return Trained(name, config, codec, model, head)
+    return SequencePredictor(task, config, codec, model, head)
 
 
-def measure_model(trained: "Trained", examples: Sequence[object]) -> dict[str, Measurement]:
+def measure_model(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
     """Pointing accuracy, for synthetic pictures."""
     return measure_pointing(trained, examples)

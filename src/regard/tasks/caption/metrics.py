@@ -18,13 +18,13 @@ from regard.metrics.text import Measurement, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 LOOKS = "looks"
 SAYS = "words of the right caption that name a thing, and whose largest weight lies on the box of one, in per cent"
 
 
-def measure_pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, Measurement]:
+def measure_pointing(trained: "SequencePredictor", examples: Sequence[Any]) -> dict[str, Measurement]:
     """Share of words whose attention peaks on the object they name, for synthetic pictures; empty for others.
 
     Teacher forcing on the right caption, so that every word has its objects whatever the model would have written. Weights
@@ -43,7 +43,7 @@ def measure_pointing(trained: "Trained", examples: Sequence[Any]) -> dict[str, M
     return {LOOKS: Measurement(score(rows.sum(0)), *bootstrap(rows, score), SAYS)}
 
 
-def count_hits(trained: "Trained", examples: Sequence[ImageExample]) -> Iterator[tuple[int, int]]:
+def count_hits(trained: "SequencePredictor", examples: Sequence[ImageExample]) -> Iterator[tuple[int, int]]:
     """Number of words with a correct peak, and of words that name an object, for each example."""
     codec, device = trained.codec, next(trained.model.parameters()).device
     table = codec.target.table

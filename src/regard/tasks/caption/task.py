@@ -8,10 +8,9 @@ from regard.config import AttentionPart, ImageDropout, ImageTextData, ImageToTex
 from regard.data.image.synthetic import captions
 from regard.data.image.synthetic.captions import Captioned
 from regard.data.table import Record
-from regard.metrics.text import Bleu, Chrf, ExactMatch
+from regard.metrics.text import Bleu, Chrf, ExactMatch, Metrics
 from regard.metrics.text import measure as measured
 from regard.tasks.caption.experiment import PictureConfig
-from regard.tasks.kinds.types import Figures
 
 SIDE = 48
 """Pixels on a side of a synthetic picture."""
@@ -54,7 +53,7 @@ def synthesise(samples: int, seed: int) -> tuple[list[Captioned], list[Captioned
     return captions.draw(samples, seed, shapes=SHAPES, sizes=SIZES, count=1)
 
 
-def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: PictureConfig) -> Figures:
+def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: PictureConfig) -> Metrics:
     """BLEU, chrF and exact match."""
     chinese = any("\u4e00" <= letter <= "\u9fff" for reference in references for letter in reference)
     metric = Bleu(config.data.bleu_tokenizer if config.data.bleu_tokenizer != "auto" else "zh" if chinese else "13a")

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from regard.config import quoted
+from regard.data.axis import Text
 from regard.data.batch import Padded, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image import clips
@@ -18,6 +19,7 @@ from regard.data.image.clips import Folder
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.tasks.classify.config import ClassifyData
@@ -38,6 +40,7 @@ class LabelCodec(ImageCodec):
     """
 
     settings: ClassVar[tuple[str, ...]] = ("multi_label", "clips", "height", "width", "channels")
+    feedback: ClassVar[None] = None
     """The settings of data that the codec depends on."""
 
     labels: tuple[str, ...]
@@ -105,9 +108,17 @@ class LabelCodec(ImageCodec):
         """Labels of their numbers."""
         return [self.labels[number] for number in output]
 
-    def write(self, prediction: Sequence[str], file: IO[str]) -> None:
+    def write(self, prediction: Sequence[str], file: WritableFile) -> None:
         """Write labels as one line."""
         file.write(f"{', '.join(prediction)}\n")
+
+    def target_pieces(self, output: Sequence[int]) -> list[str]:
+        """Labels of their numbers."""
+        return self.decode(output)
+
+    def target_axis(self, output: Sequence[int]) -> Text:
+        """Axis of an attention's queries: the labels."""
+        return Text.of(self.decode(output))
 
     @cached_property
     def numbers(self) -> dict[str, int]:

@@ -13,6 +13,7 @@ from regard.alignment.heads import Head
 from regard.config import ImageDropout
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.batch import Images
 from regard.data.image.synthetic import boxes, motion
 from regard.data.image.types import ImageBatch
@@ -32,13 +33,13 @@ from regard.tasks.classify.glimpse_model import Glimpses
 from regard.tasks.classify.glimpse_predictor import Glimpser
 from regard.tasks.classify.loss import reinforce_loss
 from regard.tasks.classify.model import Labels, Pooled
-from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled, wanted
+from regard.tasks.classify.predictor import LOOKS, Classifier, answer, labelled, mark_labels
 from regard.tasks.classify.synthetic import RADII, SyntheticClip, SyntheticScene
 from regard.tasks.classify.video_model import Frames
 from regard.tasks.classify.video_predictor import Watcher
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
 SHOWN = 8
@@ -69,7 +70,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     """The experiment for the training loop, and the report on the encoded records."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, data = start(config, out), resolve_data(config)
+    begin, data = start(config, load_codec, out), resolve_data(config)
     first, second = load_records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, weight_stride(config))
@@ -157,7 +158,7 @@ class ClassifyLoss:
             return glimpse_loss(model, batch, self.config.model.episodes, smoothing)
         logits = answer(model, batch).logits
         if self.codec.several:
-            return multi_label_loss(logits, wanted(batch, len(self.codec.labels)), smoothing)
+            return multi_label_loss(logits, mark_labels(batch, len(self.codec.labels)), smoothing)
         return single_label_loss(logits, labelled(batch).data[:, 0], smoothing)
 
 
@@ -220,7 +221,16 @@ def build_small(config: ClassifyConfig) -> nn.Module:
 
 def read(data: ClassifyData, path: str) -> list[Record]:
     """The records of a table; in multi-label data a record may have no label, but not all of them."""
-    records = list(table.read(path, data.image, data.label, need_target=not is_multi_label(data), bounds=bounds(data)))
+    records = list(
+        table.read(
+            path,
+            data.image,
+            data.label,
+            need_target=not is_multi_label(data),
+            bounds=bounds(data),
+            settings=table_settings(data),
+        )
+    )
     if all(record.target is None for record in records):
         raise DataError(
             f"{path} has no label on any of its {len(records):,} lines, and labels are in column {data.label}; put a tab "
@@ -229,12 +239,12 @@ def read(data: ClassifyData, path: str) -> list[Record]:
     return records
 
 
-def codec(directory: Traversable) -> LabelCodec:
+def load_codec(directory: Traversable) -> LabelCodec:
     """The codec of a run directory."""
     return LabelCodec.load(directory)
 
 
-def build_predictor(name: str, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
+def build_predictor(task: BoundTask, config: ClassifyConfig, codec: LabelCodec, model: nn.Module, head: Head) -> Classifier:
     """The predictor of a model."""
     kind = Glimpser if config.model.glimpses else Watcher if config.data.clips else Classifier
-    return kind(name, config, codec, model)
+    return kind(task, config, codec, model)

@@ -1,4 +1,4 @@
-"""A classifier that takes glimpses: what a picture is, and the way that the glimpses took over it."""
+"""Recurrent attention classifier: the label of a picture, and the locations of the glimpses."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from torch.nn import functional as F
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.forward_predictor import Glance, Shown
+from regard.inference.forward_predictor import AxisWeights, ForwardTrace
 from regard.tasks.classify.loss import average_probabilities
-from regard.tasks.classify.predictor import Asked, Classifier, Where
+from regard.tasks.classify.predictor import Classifier, ClassifierOutput, Where
 
 GLIMPSES = "glimpses"
 SEED = 0
@@ -23,7 +23,7 @@ ACROSS = 14
 class Glimpser(Classifier):
     """It looks step by step, and its places are pixels."""
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Asked:
+    def forward(self, batch: ImageBatch, weights: bool = False) -> ClassifierOutput:
         """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
         found = [
             self.model(batch.source, weights=weights and not number, offsets=offsets)
@@ -31,22 +31,22 @@ class Glimpser(Classifier):
                 sample_offsets(self.config.model.eval_episodes, self.config.model.glimpses, batch.source.data.device)
             )
         ]
-        kept = batch.source.keep.flatten(1)
-        return Asked(average_probabilities(torch.stack([each.logits for each in found])), found[0].weights, kept)
+        mask = batch.source.keep.flatten(1)
+        return ClassifierOutput(average_probabilities(torch.stack([each.logits for each in found])), found[0].weights, mask)
 
     def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""
         return False
 
-    def where(self, example: ImageExample, row: int, output: Asked, labels: Sequence[int]) -> Where:
+    def where(self, example: ImageExample, row: int, output: ClassifierOutput, labels: Sequence[int]) -> Where:
         """Where each glimpse was, on a map that is coarse enough to be read."""
-        weights = output.weights[GLIMPSES][row, 0][:, output.kept[row]].float().cpu()
+        weights = output.weights[GLIMPSES][row, 0][:, output.mask[row]].float().cpu()
         coarse = coarser(torch.unflatten(weights, 1, self.codec.grid(example)))
         rows, columns = coarse.shape[1:]
         places = [f"{down + 1},{across + 1}" for down in range(rows) for across in range(columns)]
         return Where(places, steps(len(coarse)), coarse.flatten(1), (rows, columns))
 
-    def shown(self, example: ImageExample, output: Asked) -> Shown:
+    def trace_parts(self, example: ImageExample, output: ClassifierOutput) -> ForwardTrace:
         """Each glimpse over the picture, and what was said after the last."""
         weights = output.weights[GLIMPSES][0]
         axes: dict[str, Axis] = {
@@ -54,14 +54,14 @@ class Glimpser(Classifier):
             "picture": image_axis(self.codec.read_image(example), 1),
         }
         chances = self.likely(output.logits)[0]
-        said = self.choice(weights.shape[1] - 1, self.held(chances)[0][0], chances)
-        return Shown(axes, {GLIMPSES: Glance("glimpse", "picture", weights[..., output.kept[0]])}, (said,))
+        said = self.choice(weights.shape[1] - 1, self.select_labels(chances)[0][0], chances)
+        return ForwardTrace(axes, {GLIMPSES: AxisWeights("glimpse", "picture", weights[..., output.mask[0]])}, (said,))
 
 
 def sample_offsets(runs: int, count: int, device: torch.device) -> Float[Tensor, "runs count 2"]:
-    """How far each glimpse of each way is from where it would be: not at all on the first, and else as chance had it once.
+    """Fixed random offsets of the glimpses of each episode; 0 for the first.
 
-    They are the same for every picture, so that an answer does not depend on what else is asked.
+    They are the same for every picture, so that an answer does not depend on the batch.
     """
     drawn = torch.randn(runs, count, 2, generator=torch.Generator().manual_seed(SEED))
     drawn[0] = 0.0

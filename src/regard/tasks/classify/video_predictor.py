@@ -1,4 +1,4 @@
-"""A classifier of clips: what happens in one, in which frames it was seen, and where in each of them."""
+"""Video classifier: the motion of a clip, with attention over frames and within each frame."""
 
 import math
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageExample
-from regard.inference.forward_predictor import Glance, Shown
-from regard.tasks.classify.predictor import Asked, Classifier, Where
+from regard.inference.forward_predictor import AxisWeights, ForwardTrace
+from regard.tasks.classify.predictor import Classifier, ClassifierOutput, Where
 from regard.tasks.classify.synthetic import SyntheticClip
 
 SPACE, TIME, BOTH = "space.attention", "time.attention", "clip"
@@ -24,28 +24,28 @@ class Watcher(Classifier):
 
     says = "clips whose largest weight lies on a frame that shows the motion, in per cent"
 
-    def where(self, example: ImageExample, row: int, output: Asked, labels: Sequence[int]) -> Where:
-        """Which frames were looked at."""
-        weights = self.looked(output, row, labels)[
+    def where(self, example: ImageExample, row: int, output: ClassifierOutput, labels: Sequence[int]) -> Where:
+        """Attention over the frames."""
+        weights = self.average_weights(output, row, labels)[
             :, : len(self.codec.read_image(example))
         ]  # a shorter clip has empty frames
         return Where(frames(weights.shape[1]), [self.codec.labels[label] for label in labels], weights)
 
-    def looked(self, output: Asked, row: int, labels: Sequence[int]) -> Float[Tensor, "labels frames"]:
-        """Which frames were looked at, the mean of the heads: the same for all labels."""
+    def average_weights(self, output: ClassifierOutput, row: int, labels: Sequence[int]) -> Float[Tensor, "labels frames"]:
+        """Attention weights of the frames, the mean of the heads; equal for all labels."""
         return output.weights[TIME][row].float().mean(0).cpu().expand(len(labels), -1)
 
     def pointed(self, example: ImageExample) -> bool:
-        """Whether it is known which frames show what happens."""
+        """True where the frames of the motion are known."""
         return isinstance(example.picture, SyntheticClip)
 
-    def hits(self, example: ImageExample, row: int, output: Asked) -> tuple[int, int]:
-        """Whether the frame that is looked at most shows the motion, where that is known."""
+    def hits(self, example: ImageExample, row: int, output: ClassifierOutput) -> tuple[int, int]:
+        """Whether the frame with the largest weight shows the motion, where that is known."""
         if not isinstance(example.picture, SyntheticClip):
             return 0, 0
-        return int(self.looked(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
+        return int(self.average_weights(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
 
-    def shown(self, example: ImageExample, output: Asked) -> Shown:
+    def trace_parts(self, example: ImageExample, output: ClassifierOutput) -> ForwardTrace:
         """Frames on one sheet: where each was looked at, how much each counted, and the two multiplied."""
         clip, stride = self.codec.read_image(example), self.codec.stride
         space, time = (output.weights[name][0].float().cpu() for name in (SPACE, TIME))
@@ -55,18 +55,18 @@ class Watcher(Classifier):
         apart = torch.unflatten(apart, 0, space.shape[:2])
         both = (time.mean(0)[0, :, None] * apart.mean(0)).sum(0)
         chances = self.likely(output.logits)[0]
-        said = self.held(chances)[0]
+        said = self.select_labels(chances)[0]
         axes: dict[str, Axis] = {
             "answer": Text.of([", ".join(self.codec.labels[label] for label in said) or "none"]),
             "frame": Text.of(frames(len(clip))),
             "picture": image_axis(sheet(filled(clip, stride), WHITE), stride),
         }
         looks = {
-            SPACE: Glance("frame", "picture", apart),
-            TIME: Glance("answer", "frame", time),
-            BOTH: Glance("answer", "picture", both[None, None]),
+            SPACE: AxisWeights("frame", "picture", apart),
+            TIME: AxisWeights("answer", "frame", time),
+            BOTH: AxisWeights("answer", "picture", both[None, None]),
         }
-        return Shown(axes, looks, tuple(self.choice(0, label, chances) for label in said))
+        return ForwardTrace(axes, looks, tuple(self.choice(0, label, chances) for label in said))
 
 
 def frames(count: int) -> list[str]:

@@ -11,12 +11,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.data.axis import Text
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present, size
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import input_record, locate
 from regard.data.table import DataError
+from regard.metrics.boxes import to_corners
+from regard.models.detections import Detections, ObjectBatch, Objects, collate_objects
 from regard.tasks.detect.config import DetectData
 from regard.tasks.detect.data import Annotated, Box, normalise_boxes
 from regard.tasks.detect.synthetic import SyntheticScene
@@ -34,6 +38,7 @@ class ObjectCodec(ImageCodec):
 
     kind: ClassVar[str] = KIND
     settings: ClassVar[tuple[str, ...]] = ("height", "width", "channels")
+    feedback: ClassVar[None] = None
     """The settings of data that the codec depends on; training initialised from another run cannot change them."""
 
     labels: tuple[str, ...]
@@ -85,6 +90,39 @@ class ObjectCodec(ImageCodec):
         unknown = [f"{each.record.where} {one!r}" for each in annotations for one in each.labels or () if one not in numbers]
         refuse_unknown_labels(unknown, "labels", self.labels)
         return [None if each.labels is None else [numbers[one] for one in each.labels] for each in annotations]
+
+    def encode_target(self, record: Annotated) -> Objects | None:
+        """Labels and boxes of a picture, as fractions of it; None where it is not annotated."""
+        [labels], [boxes] = self._label_numbers([record]), normalise_boxes([record], self.form)
+        return None if labels is None or boxes is None else Objects(torch.tensor(labels, dtype=torch.long), boxes)
+
+    def collate_target(self, examples: Sequence[ImageExample]) -> ObjectBatch | None:
+        """Labels and boxes of examples, padded to the most objects; None where they have none."""
+        objects = [
+            Objects(torch.tensor(example.labels, dtype=torch.long), example.boxes)
+            for example in examples
+            if example.labels is not None and example.boxes is not None
+        ]
+        return collate_objects(objects) if objects else None
+
+    def decode(self, output: Detections) -> list[tuple[str, Box, float]]:
+        """Label, corners and probability of each detection; corners are fractions of the picture."""
+        boxes: list[Box] = [(left, top, right, low) for left, top, right, low in to_corners(output.boxes).tolist()]
+        names = [self.labels[label] for label in output.labels.tolist()]
+        return list(zip(names, boxes, output.scores.tolist(), strict=True))
+
+    def write(self, prediction: Sequence[tuple[str, Box, float]], file: WritableFile) -> None:
+        """Write detections as one line: label, corners and probability of each."""
+        parts = (f"{name} {' '.join(f'{edge:.4f}' for edge in box)} {score:.4f}" for name, box, score in prediction)
+        file.write(f"{'; '.join(parts)}\n")
+
+    def target_pieces(self, output: Detections) -> list[str]:
+        """Label of each detection."""
+        return [self.labels[label] for label in output.labels.tolist()]
+
+    def target_axis(self, output: Detections) -> Text:
+        """Axis of an attention's queries: the detections, with their probabilities."""
+        return Text.of([f"{name} {score:.2f}" for name, _, score in self.decode(output)])
 
     def extent(self, example: ImageExample) -> tuple[int, int]:
         """Height and width of a picture before resizing."""

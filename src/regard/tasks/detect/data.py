@@ -36,6 +36,11 @@ class Annotated(NamedTuple):
     labels: tuple[str, ...] | None = None
     boxes: tuple[Box, ...] | None = None
 
+    @property
+    def where(self) -> str:
+        """Its place in its file."""
+        return self.record.where
+
 
 def read(path: str, data: DetectData) -> list[Annotated]:
     """The lines of a table, or of several joined by +."""

@@ -32,7 +32,7 @@ from regard.tasks.detect.predictor import Detector, things
 from regard.tasks.detect.synthetic import SyntheticScene
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
 FIGURES = ("loss", "map50", "map")
@@ -56,7 +56,7 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
     """The experiment for the training loop, and the report on the encoded pictures."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, named = start(config, out), tables(config.data, read, "picture", picture_paths)
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", picture_paths)
     synthetic: list[list[SyntheticScene]] | None = None
     if named is None:
         parts = task.synthesise(config.data.samples, seed=0)
@@ -144,11 +144,11 @@ def read(data: DetectData, path: str) -> list[Annotated]:
     return tables_of_objects.read(path, data)
 
 
-def codec(directory: Traversable) -> ObjectCodec:
+def load_codec(directory: Traversable) -> ObjectCodec:
     """The codec of a run directory."""
     return ObjectCodec.load(directory)
 
 
-def build_predictor(name: str, config: DetectConfig, codec: ObjectCodec, model: nn.Module, head: Head) -> Detector:
+def build_predictor(task: BoundTask, config: DetectConfig, codec: ObjectCodec, model: nn.Module, head: Head) -> Detector:
     """The predictor of a model."""
-    return Detector(name, config, codec, model)
+    return Detector(task, config, codec, model)

@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 class SetLoss:
     """The loss of a detector.
 
-        σ = argmin Σ_i cost(y_i, ŷ_σ(i)),    loss = Σ_layers Σ_i label + 5 |b_i - b̂_σ(i)|₁ + 2 (1 - GIoU(b_i, b̂_σ(i)))
+        σ = argmin Σ_i cost(y_i, ŷ_σ(i)),    loss = Σ_layers Σ_i 2 label + 5 |b_i - b̂_σ(i)|₁ + 2 (1 - GIoU(b_i, b̂_σ(i)))
 
     Carion et al. 2020, eq. 1 and 2, https://arxiv.org/abs/2005.12872, for every layer with a matching of its own. Unlike
     there, classes have binary focal losses (Lin et al. 2017, https://arxiv.org/abs/1708.02002), in which the many unmatched

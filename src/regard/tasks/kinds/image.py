@@ -7,13 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard import tasks
 from regard.alignment.heads import Head
 from regard.data.codec import Report
 from regard.data.image.augmentation import named
 from regard.data.image.types import ImageExample
 from regard.data.modality import AnyBatch
 from regard.errors import ConfigError, DataError
-from regard.inference.forward_predictor import Kept, Seeing
+from regard.inference.forward_predictor import CachedExamples, ForwardPredictor
 from regard.inference.init_from import Start
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
@@ -68,14 +69,14 @@ class Judge:
 
     def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[ImageExample]):
         self.name, self.config, self.codec, self.valid = name, config, codec, valid
-        self.kept: Kept | None = None
+        self.cached: CachedExamples | None = None
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
-        seeing = family(self.config).build_predictor(self.name, self.config, self.codec, model, Head())
-        assert isinstance(seeing, Seeing), "families that tell what they see open such models"
-        self.kept = seeing.kept = self.kept or Kept(self.valid, seeing.loader(self.valid))
-        figures = seeing.judge(self.valid)
-        return {name: found.value for name, found in figures.items() if isinstance(found, Measurement)}
+        predictor = family(self.config).build_predictor(tasks.bind(self.name), self.config, self.codec, model, Head())
+        assert isinstance(predictor, ForwardPredictor), "families of one forward pass have such predictors"
+        self.cached = predictor.cached = self.cached or CachedExamples(self.valid, predictor.loader(self.valid))
+        metrics = predictor.evaluate_examples(self.valid)
+        return {name: metric.value for name, metric in metrics.items() if isinstance(metric, Measurement)}
 
 
 def checked(config: Any) -> None:

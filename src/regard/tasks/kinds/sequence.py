@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.data.feedback import NumberFeedback
 from regard.errors import ConfigError
 from regard.losses.sequence_risk import Risk
-from regard.losses.teacher_forcing import teacher_forcing_loss
+from regard.losses.teacher_forcing import find_feedback, teacher_forcing_loss
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, token_perplexity
 from regard.models.seq2seq import Seq2Seq
@@ -43,18 +44,23 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     figures = evaluate(model, loader)
     if config.train.monitor in figures:
         return figures
-    from regard.inference.sequence_predictor import Trained
+    from regard import tasks
+    from regard.inference.sequence_predictor import SequencePredictor
 
-    measured = Trained(name, config, codec, model).judge(valid)
-    return figures | {each: found.value for each, found in measured.items() if isinstance(found, Measurement)}
+    metrics = SequencePredictor(tasks.bind(name), config, codec, model).evaluate_examples(valid)
+    return figures | {each: metric.value for each, metric in metrics.items() if isinstance(metric, Measurement)}
 
 
 def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:
-    """Loss a token and perplexity on the validation set, without smoothing."""
-    total, tokens = 0.0, 0
+    """Loss per position on the validation set, without smoothing; of tokens the perplexity too, of numbers the parts."""
+    total, positions, parts = 0.0, 0, dict[str, float]()
     device = next(model.parameters()).device
     for _, batch in loader.in_order():
         with torch.no_grad():
-            found = teacher_forcing_loss(model, batch.to(device))
-        total, tokens = total + float(found.total), tokens + int(found.tokens)
-    return {"loss": total / max(tokens, 1), "perplexity": token_perplexity(total, tokens)}
+            loss = teacher_forcing_loss(model, batch.to(device))
+        total, positions = total + float(loss.total), positions + int(loss.tokens)
+        parts = {name: parts.get(name, 0.0) + float(value) for name, value in loss.parts.items()}
+    figures = {"loss": total / max(positions, 1)}
+    if isinstance(find_feedback(model), NumberFeedback):
+        return figures | {name: value / max(positions, 1) for name, value in parts.items()}
+    return figures | {"perplexity": token_perplexity(total, positions)}

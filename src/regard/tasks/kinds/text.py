@@ -14,6 +14,7 @@ from regard.alignment.training_links import attach_links
 from regard.config import Data, Model
 from regard.data import table
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.lines import bounds
 from regard.data.loader import SequenceLoader
 from regard.data.packing import Packed
@@ -28,11 +29,11 @@ from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks.kinds.sequence import judged, measurable, risk
 from regard.tasks.kinds.tables import Tables, tables, texts
-from regard.tasks.kinds.types import TaskConfig, Writes
+from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         check_settings(config.train)
         with torch.device("meta"):
             build_small(config)
-    begin = start(config, out)
+    begin = start(config, load_codec, out)
     training, validation, held_out, trained = records(task, config)
     codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokenizer=config.data.target_tokenizer)
     if config.data.alignments is not None:
@@ -135,21 +136,23 @@ def build_small(config: TextConfig) -> Seq2Seq:
 
 def read(data: Data, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.source, data.target, bounds=bounds(data)))
+    return list(table.read(path, data.source, data.target, bounds=bounds(data), settings=table_settings(data)))
 
 
-def codec(directory: Traversable) -> TextCodec:
+def load_codec(directory: Traversable) -> TextCodec:
     """What a run has beside its weights."""
     return TextCodec.load(directory)
 
 
-def build_predictor(name: str, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head) -> "Trained":
+def build_predictor(
+    task: BoundTask, config: TextConfig, codec: TextCodec, model: Seq2Seq, head: Head
+) -> "SequencePredictor":
     """The model, ready to be asked."""
-    from regard.inference.sequence_predictor import Trained
+    from regard.inference.sequence_predictor import SequencePredictor
 
-    return Trained(name, config, codec, model, head)
+    return SequencePredictor(task, config, codec, model, head)
 
 
-def measure_model(trained: "Trained", examples: Sequence[object]) -> dict[str, Measurement]:
+def measure_model(trained: "SequencePredictor", examples: Sequence[object]) -> dict[str, Measurement]:
     """No metrics beside those of the outputs."""
     return {}

@@ -1,7 +1,7 @@
 """Protocols of tasks and of families, which are tasks with one kind of model.
 
 A family builds the experiment of a config (`experiment`), its model (`build`), the model for a small vocabulary that
-validates a config (`build_small`) and a predictor (`build_predictor`); it reads tables (`read`) and saved codecs (`codec`).
+validates a config (`build_small`) and a predictor (`build_predictor`); it reads tables (`read`) and codecs (`load_codec`).
 The class of a task's config names its family.
 """
 
@@ -18,15 +18,11 @@ from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
 from regard.config.section import complete
 from regard.data.codec import Report
-from regard.metrics.text import Bucket, Measurement
+from regard.metrics.text import Measurement, Metrics
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
-
-Figures = dict[str, Measurement | list[Bucket]]
-"""Metrics of a task by name: scores with their intervals, and scores by length."""
+    from regard.inference.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class Writes(Task, Protocol):
 
     def finish(self, text: str) -> str: ...
 
-    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Figures: ...
+    def measure(self, outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: Any) -> Metrics: ...
 
 
 @runtime_checkable
@@ -81,18 +77,56 @@ class Family(Protocol):
 
     def read(self, data: Any, path: str) -> list[Any]: ...
 
-    def codec(self, directory: Traversable) -> Any: ...
+    def load_codec(self, directory: Traversable) -> Any: ...
 
-    def build_predictor(self, name: str, config: Any, codec: Any, model: Any, head: Head) -> "Trained | Seeing": ...
+    def build_predictor(self, task: "BoundTask", config: Any, codec: Any, model: Any, head: Head) -> "Predictor": ...
 
 
 @runtime_checkable
 class Writing(Family, Protocol):
     """Protocol of a family whose models write text, and may have metrics of their own."""
 
-    def measure_model(self, trained: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]: ...
 
 
 def family(config: TaskConfig | type[TaskConfig]) -> Family:
     """The family of a config, or of a class of them."""
     return cast(Family, import_module(config.FAMILY))
+
+
+@dataclass(frozen=True)
+class BoundTask:
+    """Task with its name and its family, as predictors take it: `regard.inference.predictor.PredictorTask`."""
+
+    name: str
+    module: Any
+    family: Any
+
+    def prepare(self, record: Any) -> Any:
+        """Record in the form in which the model reads it."""
+        return self.module.prepare(record)
+
+    def read(self, data: Any, path: str) -> list[Any]:
+        """Records of a table, whose columns the settings `data` name."""
+        records: list[Any] = self.family.read(data, path)
+        return records
+
+    def build(self, config: Any, codec: Any) -> nn.Module:
+        """Model of a config, for the vocabularies of a codec."""
+        model: nn.Module = self.family.build(config, codec)
+        return model
+
+    def finish(self, text: str) -> str:
+        """Answer as a person reads it, from the text that a model wrote."""
+        finished: str = self.module.finish(text)
+        return finished
+
+    def measure(self, outputs: Sequence[Any], references: Sequence[Any], sources: Sequence[str], config: Any) -> Metrics:
+        """Metrics of finished answers."""
+        metrics: Metrics = self.module.measure(outputs, references, sources, config)
+        return metrics
+
+    def measure_model(self, predictor: Any, examples: Sequence[Any]) -> Mapping[str, Measurement]:
+        """Metrics of a model beside those of its answers."""
+        metrics: Mapping[str, Measurement] = self.family.measure_model(predictor, examples)
+        return metrics

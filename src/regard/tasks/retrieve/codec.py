@@ -48,6 +48,10 @@ class PairCodec(ImageTextCodec):
         encoded = self.target.encode_all([self.prepare(text) for text in texts])
         return [[*each[: self.max_target_length - 1], EOS] for each in encoded]
 
+    def knows_token(self, text: str) -> bool:
+        """True for a text that has a token other than UNK."""
+        return any(token != UNK for token in self.target.encode(self.prepare(text)))
+
     def familiar(self, text: str) -> bool:
         """True for a text that fits the model and has a token other than UNK."""
         tokens = self.target.encode(self.prepare(text))

@@ -17,6 +17,7 @@ from regard.config import Model
 from regard.data import table
 from regard.data.batch import Padded
 from regard.data.codec import Report
+from regard.data.header import table_settings
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
 from regard.data.image.synthetic.captions import Captioned
@@ -35,7 +36,7 @@ from regard.models.encoders.transformer import Transformer
 from regard.models.seq2seq import build_encoder, initialise
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.tasks.retrieve.codec import PairCodec, pairs
 from regard.tasks.retrieve.config import RetrieveData, RetrieveDropout, RetrieveModel
 from regard.tasks.retrieve.loss import contrastive, reranking
@@ -65,7 +66,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     """The experiment for the training loop, and the report on the encoded records."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, named = start(config, out), tables(config.data, read, "picture", pictures)
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", pictures)
     synthetic = (None, None) if named else synthesise_samples(task, config.data)
     first, second = ([each.record for each in part or ()] for part in synthetic)
     found = (named or Tables(first, second)).prepared(task.prepare)
@@ -204,14 +205,14 @@ def build_small(config: RetrieveConfig) -> Matching:
 
 def read(data: RetrieveData, path: str) -> list[Record]:
     """The records of a table."""
-    return list(table.read(path, data.image, data.text, bounds=bounds(data)))
+    return list(table.read(path, data.image, data.text, bounds=bounds(data), settings=table_settings(data)))
 
 
-def codec(directory: Traversable) -> PairCodec:
+def load_codec(directory: Traversable) -> PairCodec:
     """The codec of a run directory."""
     return cast(PairCodec, PairCodec.load(directory))  # a codec loads its own kind
 
 
-def build_predictor(name: str, config: RetrieveConfig, codec: PairCodec, model: Matching, head: Head) -> Retriever:
+def build_predictor(task: BoundTask, config: RetrieveConfig, codec: PairCodec, model: Matching, head: Head) -> Retriever:
     """The predictor of a model."""
-    return Retriever(name, config, codec, model)
+    return Retriever(task, config, codec, model)

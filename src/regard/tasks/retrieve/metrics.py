@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.metrics.retrieval import CUTOFFS, compute_first_rank, compute_recall, count_ties
-from regard.metrics.text import Measurement, Rows
-from regard.tasks.kinds.types import Figures
+from regard.metrics.text import Measurement, Metrics, Rows
 
 WAYS = {"text": "pictures", "picture": "texts"}
 """Names of the targets of each direction, and of its queries."""
@@ -22,9 +21,9 @@ def figures(
     to_text: Float[Tensor, "pictures texts"],
     to_picture: Float[Tensor, "texts pictures"],
     right: Bool[Tensor, "pictures texts"],
-) -> Figures:
+) -> Metrics:
     """Mean recall, then recall@1, @5, @10 and the median rank of each direction, from the scores of both."""
-    measured: Figures = {}
+    measured: Metrics = {}
     values, resamples = list[Rows](), list[Rows]()
     for (target_name, query_name), (scores, good) in zip(
         WAYS.items(), ((to_text, right), (to_picture, right.mT)), strict=True

@@ -1,4 +1,4 @@
-"""A retriever that was trained: asked with a text it finds pictures, asked with a picture it finds texts."""
+"""Retriever: pictures for a text, and texts for a picture."""
 
 import math
 import os
@@ -19,9 +19,10 @@ from regard.data.records import Record, locate
 from regard.data.table import DataError
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
-from regard.inference.forward_predictor import Glance, Seeing, Shown, unscored
+from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace, unscored_error
 from regard.inference.prediction import Prediction
-from regard.tasks.kinds.types import Figures
+from regard.inference.predictor import Input, text_of
+from regard.metrics.text import Metrics
 from regard.tasks.retrieve.codec import pairs
 from regard.tasks.retrieve.index import KINDS, Index, Kind, fingerprint
 from regard.tasks.retrieve.metrics import FIGURES as FIGURES
@@ -43,10 +44,10 @@ class Hit(NamedTuple):
     pair: ImageExample
     score: float
     text: str
-    """What was found: a text, or the path of a picture."""
+    """The retrieved text, or the path of the retrieved picture."""
 
 
-class Retriever(Seeing):
+class Retriever(ForwardPredictor):
     """What it finds is an entry of an index: of one that it is given (`among`), or of the samples that its run left."""
 
     model: Matching
@@ -54,14 +55,18 @@ class Retriever(Seeing):
 
     def among(self, index: Index | Path | str) -> "Retriever":
         """Search this index from now on; one that another model made is refused."""
-        found = index if isinstance(index, Index) else Index.load(Path(index))
-        if found.model != fingerprint(self.model):
+        loaded = index if isinstance(index, Index) else Index.load(Path(index))
+        if loaded.model != fingerprint(self.model):
             raise RefusedError(
                 f"{index if not isinstance(index, Index) else 'the index'} was made by another model, whose vectors mean "
                 "nothing to this one; make it anew: regard index RUN --file LIST --out NAME.safetensors"
             )
-        self.index = found
+        self.index = loaded
         return self
+
+    def set_index(self, path: str) -> None:
+        """Search the index of a file from now on."""
+        self.among(path)
 
     def indexed(self, records: Sequence[Record], of: Kind) -> Index:
         """An index of pictures, whose paths are the records' sources, or of texts, which are."""
@@ -90,7 +95,7 @@ class Retriever(Seeing):
             records = [Record(each.target or "", None, each.where) for each in records]
         return self.indexed(records, of)
 
-    def asks(self, text: str) -> Kind:
+    def query_kind(self, text: str) -> Kind:
         """What an input is: what the index holds none of; where there is no index, a picture if there is such a file."""
         picture = os.path.isfile(text) or text.lower().endswith(ENDINGS)
         if self.index is None:
@@ -99,17 +104,21 @@ class Retriever(Seeing):
             raise DataError(f"{text} is a picture, and this index holds pictures, which a text is asked for; give a text")
         return "texts" if self.index.of == "pictures" else "pictures"
 
-    def knows(self, text: str) -> bool:
-        """Whether there is a picture to read, or a text of which the model knows something."""
-        if self.asks(text) == "texts":
-            return bool(self.codec.familiar(text))
+    def is_known(self, source: Input) -> bool:
+        """True if there is a picture to read, or a text of which the model knows something."""
+        text = query_text(source)
+        if self.query_kind(text) == "texts":
+            return bool(self.codec.knows_token(text))
         size(Path(text))
         return True
 
-    reads = knows
+    def fits(self, source: Input) -> bool:
+        """True if an input is known and, if it is a text, not longer than the model reads."""
+        text = query_text(source)
+        return bool(self.codec.familiar(text)) if self.query_kind(text) == "texts" else self.is_known(text)
 
     def outcomes(
-        self, inputs: Sequence[str], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
+        self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         """The place of each input with its answers, or with the error of one whose scores are not finite.
 
@@ -117,7 +126,7 @@ class Retriever(Seeing):
         """
         if self.recorder is not None and inputs:
             self.recorder.take(lambda: self.trace(inputs))
-        for number, hits in self.hits(inputs, best, done):
+        for number, hits in self.hits(list(map(query_text, inputs)), best, done):
             yield number, hits if isinstance(hits, UndistributedError) else self.answers(hits, align)
 
     def hits(
@@ -125,14 +134,14 @@ class Retriever(Seeing):
     ) -> Iterator[tuple[int, list[Hit] | UndistributedError]]:
         """The place of an input, and the `best` that it finds: nothing where all questions of its kind are `done`."""
         for kind in KINDS:
-            numbers = [number for number, text in enumerate(inputs) if self.asks(text) == kind]
+            numbers = [number for number, text in enumerate(inputs) if self.query_kind(text) == kind]
             if done.issuperset(numbers):
                 yield from ((number, []) for number in numbers)
             else:
-                found = self.found([inputs[number] for number in numbers], kind, best)
-                yield from zip(numbers, found, strict=True)
+                hits = self.search_and_rerank([inputs[number] for number in numbers], kind, best)
+                yield from zip(numbers, hits, strict=True)
 
-    def found(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
+    def search_and_rerank(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
         """The nearest of each question by their vectors and, of these, those that fit best."""
         index = self.searched("pictures" if kind == "texts" else "texts")
         records = [Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)]
@@ -140,8 +149,8 @@ class Retriever(Seeing):
         pointing = (vectors.isfinite().all(1) & vectors.any(1)).tolist()
         if not all(pointing):
             some = [question for question, points in zip(questions, pointing, strict=True) if points]
-            answers = iter(self.found(some, kind, best) if some else ())
-            return [next(answers) if points else unscored() for points in pointing]
+            answers = iter(self.search_and_rerank(some, kind, best) if some else ())
+            return [next(answers) if points else unscored_error() for points in pointing]
         asked = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
         again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
         rows = index.search(asked.vectors, max(best, again)).rows.tolist()
@@ -154,9 +163,10 @@ class Retriever(Seeing):
         hits: list[list[Hit]] = [[] for _ in questions]
         for (number, entry), (pair, score) in zip(ways, weighed, strict=True):
             hits[number].append(Hit(pair, score, names[entry]))
+        finite = [all(math.isfinite(hit.score) for hit in few) for few in hits]
         return [
-            sorted(few, key=lambda hit: -hit.score)[:best] if all(math.isfinite(hit.score) for hit in few) else unscored()
-            for few in hits
+            sorted(few, key=lambda hit: -hit.score)[:best] if whole else unscored_error()
+            for few, whole in zip(hits, finite, strict=True)
         ]
 
     def weighed(
@@ -184,29 +194,30 @@ class Retriever(Seeing):
             return [Prediction(hit.text, hit.score, *self.sides(hit.pair)) for hit in hits]
         answers: dict[int, Prediction] = {}
         for places, batch in self.batches(examples):
-            told = self.told([examples[each] for each in places], self.asked(batch, weights=True), 1, align=True)
+            told = self.decode([examples[each] for each in places], self.infer(batch, weights=True), 1, align=True)
             answers |= {each: answer for each, [answer] in zip(places, told, strict=True)}
         return [answers[n]._replace(text=hit.text, score=hit.score) for n, hit in enumerate(hits)]
 
-    def encoded(self, inputs: Sequence[str]) -> list[ImageExample]:
-        """Each input with the best that it finds: what a trace shows."""
-        pairs: list[ImageExample] = [ImageExample(text) for text in inputs]
-        for number, hits in self.hits(inputs, 1):
+    def encode(self, inputs: Sequence[Input]) -> list[ImageExample]:
+        """Pair of each input and its best hit: what a trace shows."""
+        texts = list(map(query_text, inputs))
+        pairs: list[ImageExample] = [ImageExample(text) for text in texts]
+        for number, hits in self.hits(texts, 1):
             if isinstance(hits, UndistributedError):
                 raise UndistributedError(f"input:{number + 1}: {hits}")
             pairs[number] = hits[0].pair
         return pairs
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
+    def forward(self, batch: ImageBatch, weights: bool = False) -> Any:
         """How well pairs fit, and where was looked."""
         assert batch.target is not None, "what is asked together with what was found is a pair"
         return self.model.paired(batch.source, batch.target, weights=weights)
 
-    def told(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+    def decode(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """What each word of a text looked at on its picture; without a closer look, what the picture's tower looked at."""
-        return [[self.looked(example, row, output)] for row, example in enumerate(examples)]
+        return [[self.align_pair(example, row, output)] for row, example in enumerate(examples)]
 
-    def looked(self, example: ImageExample, row: int, output: Any) -> Prediction:
+    def align_pair(self, example: ImageExample, row: int, output: Any) -> Prediction:
         """One pair."""
         places, words = self.sides(example)
         across = [name for name in output.weights if name.startswith("reranking.")]
@@ -221,11 +232,11 @@ class Retriever(Seeing):
         """The places of a picture, and the pieces of a text."""
         return self.codec.pieces(example), self.codec.target_pieces(example.target or [])
 
-    def measure(self, prepared: Sequence[Any], *, beam: int | None = None) -> Figures:
+    def evaluate_records(self, prepared: Sequence[Any], *, beam: int | None = None) -> Metrics:
         """The task's measures; every record is judged, and a text that is too long is cut."""
-        return self.judge(self.codec.encode_all(prepared, "truncate").examples)
+        return self.evaluate_examples(self.codec.encode_all(prepared, "truncate").examples)
 
-    def unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
+    def find_unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """The places of the records whose picture or text has a vector of numbers that are not finite."""
         examples = self.codec.encode_all(prepared, "truncate").examples
         vectors = (
@@ -233,9 +244,9 @@ class Retriever(Seeing):
             encode_texts(self.model, [example.target or [] for example in examples]),
         )
         finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
-        return {place: unscored() for place, whole in enumerate(finite) if not whole}
+        return {place: unscored_error() for place, whole in enumerate(finite) if not whole}
 
-    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
+    def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """How far up texts find their pictures, and pictures their texts, among all that there are."""
         both = pairs(examples)
         pictures = {picture: example for (picture, _), example in zip(both, examples, strict=True)}
@@ -252,15 +263,15 @@ class Retriever(Seeing):
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        looked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
-        wanted = (looked[0] | looked[1].mT).nonzero()
+        reranked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
+        wanted = (reranked[0] | reranked[1].mT).nonzero()
         closer = logits.clone()
         closer[tuple(wanted.mT)] = score_pairs(
             self.model, pictures, texts, [(p, t) for p, t in wanted.tolist()], self.batches
         )
-        return merge_rankings(logits, closer, looked[0]), merge_rankings(logits.mT, closer.mT, looked[1])
+        return merge_rankings(logits, closer, reranked[0]), merge_rankings(logits.mT, closer.mT, reranked[1])
 
-    def shown(self, example: ImageExample, output: Any) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Any) -> ForwardTrace:
         """Each word over the picture, and what the towers looked at."""
         picture = image_axis(self.codec.read_image(example), self.codec.stride)
         axes: dict[str, Axis] = {"text": Words(self.codec).answered(example.target or []), "picture": picture}
@@ -269,5 +280,13 @@ class Retriever(Seeing):
         looks = {}
         for name, weights in output.weights.items():
             query, key = ways[name.partition(".")[0]]
-            looks[name] = Glance(query, key, weights[0][:, : len(axes[query]), : len(axes[key])])
-        return Shown(axes, looks)
+            looks[name] = AxisWeights(query, key, weights[0][:, : len(axes[query]), : len(axes[key])])
+        return ForwardTrace(axes, looks)
+
+
+def query_text(source: Input) -> str:
+    """Text or path of an input; the path of a record's picture counts from the folder of its table."""
+    if isinstance(source, Record):
+        path = locate(source)
+        return str(path) if os.path.isfile(path) else source.source
+    return text_of(source)

@@ -10,12 +10,15 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import quoted
+from regard.data.axis import Text
+from regard.data.batch import Padded, pad_present
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report, refuse_unknown_labels
 from regard.data.image.augment import Change
 from regard.data.image.cache import ImageCache, shared
 from regard.data.image.preprocess import ImageCodec, checked, usual
 from regard.data.image.reading import present
 from regard.data.image.types import ImageExample
+from regard.data.modality import WritableFile
 from regard.data.records import locate
 from regard.data.special_tokens import EOS, NAMES, UNK
 from regard.data.table import DataError
@@ -36,6 +39,7 @@ class QuestionCodec(ImageCodec):
     """Preprocessing of pictures, a tokenizer for questions, and all answers. `max_question_length` counts EOS."""
 
     kind: ClassVar[str] = KIND
+    feedback: ClassVar[None] = None
     settings: ClassVar[tuple[str, ...]] = (
         "tokenizer",
         "vocab_size",
@@ -117,6 +121,30 @@ class QuestionCodec(ImageCodec):
     def loader(self, examples: Sequence[ImageExample], budget: int) -> SharedPictureLoader:  # type: ignore[override]
         """Evaluation batches of at most `budget` pixels: pictures, each with all of its questions."""
         return SharedPictureLoader(super().loader(group_by_picture(examples, shared(examples)), budget))
+
+    def encode_target(self, record: PictureQuestion) -> list[int] | None:
+        """Number of a record's answer; None where it has none."""
+        return None if record.target is None else [self.answers.index(record.target.strip())]
+
+    def collate_target(self, examples: Sequence[ImageExample]) -> Padded | None:
+        """Answers of examples as rows; None where they have none."""
+        return pad_present([example.labels for example in examples])
+
+    def decode(self, output: Sequence[int]) -> list[str]:
+        """Answers of their numbers."""
+        return [self.answers[number] for number in output]
+
+    def write(self, prediction: Sequence[str], file: WritableFile) -> None:
+        """Write answers as one line."""
+        file.write(f"{', '.join(prediction)}\n")
+
+    def target_pieces(self, output: Sequence[int]) -> list[str]:
+        """Answers of their numbers."""
+        return self.decode(output)
+
+    def target_axis(self, output: Sequence[int]) -> Text:
+        """Axis of an attention's queries: the answers."""
+        return Text.of(self.decode(output))
 
     def words(self, example: ImageExample) -> list[Piece]:
         """The piece of text of each token of a question; EOS covers none, and has its name."""

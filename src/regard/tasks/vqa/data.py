@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from regard.config import quoted
 from regard.data import table
+from regard.data.header import table_settings
 from regard.data.lines import bounds
 from regard.data.records import Record, numbered
 from regard.errors import ConfigError, DataError
@@ -38,8 +39,12 @@ class PictureQuestion:
 def read(data: VqaData, path: str) -> list[PictureQuestion]:
     """The questions of a table, which is read once for the questions and once for the answers."""
     _check_table(data, path)
-    questions = table.read(path, data.image, data.question, names=("picture", "question"), bounds=bounds(data))
-    answers = table.read(path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data))
+    questions = table.read(
+        path, data.image, data.question, names=("picture", "question"), bounds=bounds(data), settings=table_settings(data)
+    )
+    answers = table.read(
+        path, data.image, data.answer, names=("picture", "answer"), bounds=bounds(data), settings=table_settings(data)
+    )
     return [PictureQuestion(answer, question.target or "") for question, answer in zip(questions, answers, strict=True)]
 
 

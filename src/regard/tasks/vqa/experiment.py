@@ -29,7 +29,7 @@ from regard.models.seq2seq import initialise
 from regard.tasks.classify.predictor import labelled
 from regard.tasks.kinds.image import assemble, checked, plain
 from regard.tasks.kinds.tables import Tables, pictures, tables
-from regard.tasks.kinds.types import Task, TaskConfig
+from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.tasks.vqa import data as question_tables
 from regard.tasks.vqa.codec import QuestionCodec
 from regard.tasks.vqa.config import VqaData, VqaModel
@@ -62,7 +62,7 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
     """The experiment for the training loop, and the report on the encoded records."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
-    begin, named = start(config, out), tables(config.data, read, "picture", picture_paths)
+    begin, named = start(config, load_codec, out), tables(config.data, read, "picture", picture_paths)
     synthetic: Sequence[Sequence[SyntheticQuestion] | None] = (None, None) if named else synthesise_samples(task, config)
     first, second = ([each.record for each in part or ()] for part in synthetic)
     both = (named or Tables(first, second)).prepared(task.prepare)
@@ -172,11 +172,11 @@ def read(data: VqaData, path: str) -> list[PictureQuestion]:
     return question_tables.read(data, path)
 
 
-def codec(directory: Traversable) -> QuestionCodec:
+def load_codec(directory: Traversable) -> QuestionCodec:
     """The codec of a run directory."""
     return QuestionCodec.load(directory)
 
 
-def build_predictor(name: str, config: VqaConfig, codec: QuestionCodec, model: nn.Module, head: Head) -> Answerer:
+def build_predictor(task: BoundTask, config: VqaConfig, codec: QuestionCodec, model: nn.Module, head: Head) -> Answerer:
     """The predictor of a model."""
-    return Answerer(name, config, codec, model)
+    return Answerer(task, config, codec, model)

@@ -1,6 +1,7 @@
-"""A model that answers questions about pictures: what it says, how often it is right, and where it looked."""
+"""Visual question answering: answers, accuracy, and attention of the hops."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.config import quoted
 from regard.data.axis import Axis, Text
 from regard.data.image.axis import image_axis
 from regard.data.image.types import ImageBatch, ImageExample
-from regard.inference.forward_predictor import Glance, Seeing, Shown
+from regard.errors import DataError
+from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.losses.classification import compute_credit
-from regard.metrics.text import Measurement, Rows, bootstrap
+from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.encoders.feature_map import downsample_mask
 from regard.tasks.classify.predictor import labelled
-from regard.tasks.kinds.types import Figures
 from regard.tasks.vqa.data import PictureQuestion, parse_input
 from regard.tasks.vqa.synthetic import SyntheticQuestion
 from regard.viewer.trace import Choice
@@ -29,19 +31,43 @@ LISTED = 5
 """How many answers a trace lists."""
 
 
-class Answerer(Seeing):
+class Answerer(ForwardPredictor):
     """An input is PATH TAB QUESTION. The last look at the picture is what an answer is linked to."""
 
-    def record(self, text: str, number: int = 1) -> PictureQuestion:
-        """What an input is: the path of a picture, a tab, and a question."""
-        found: PictureQuestion = self.task.prepare(parse_input(text, number))
-        return found
+    question: str | None = None
+    """Question about every picture; None where each input has its own."""
 
-    def ask(self, batch: ImageBatch, weights: bool = False) -> Any:
+    def set_question(self, question: str) -> None:
+        """Set the question about every picture."""
+        self.question = question
+
+    def complete(self, text: str, number: int = 1) -> str:
+        """Path of a picture with the question about every picture behind it, where there is one."""
+        if self.question is None or not text.strip():
+            return text
+        if "\t" in text:
+            raise DataError(
+                f"--question is for every picture, and input {number} has a question of its own, {quoted(text)}; leave one "
+                "of the two out"
+            )
+        return f"{text}\t{self.question}"
+
+    def parse(self, text: str, number: int) -> PictureQuestion:
+        """Record of the path of a picture, a tab, and a question; the tab and the question may be set for all pictures."""
+        record: PictureQuestion = self.task.prepare(
+            parse_input(text if "\t" in text else self.complete(text, number), number)
+        )
+        return record
+
+    def strip_target(self, record: PictureQuestion) -> PictureQuestion:
+        """Question without its answer."""
+        return replace(record, picture=record.picture._replace(target=None))
+
+    def forward(self, batch: ImageBatch, weights: bool = False) -> Any:
         """Logits, and where was looked."""
         return self.model(batch.source, batch.question, about=batch.about, weights=weights)
 
-    def told(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
+    def decode(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
         """The likeliest answers."""
         chances = output.logits.float().log_softmax(-1).cpu()
         return [self.answers(example, row, chances[row], output, best, align) for row, example in enumerate(examples)]
@@ -61,7 +87,7 @@ class Answerer(Seeing):
             for number, name in zip(order, names, strict=True)
         ]
 
-    def judge(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Figures:
+    def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """The loss of a question, how many are answered right and, where pictures were drawn, looked for in the right place.
 
         A question that is too long to be read is not answered.
@@ -85,18 +111,18 @@ class Answerer(Seeing):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        drawn = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
-        output = self.asked(batch, weights=any(drawn))
+        sample = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
+        output = self.infer(batch, weights=any(sample))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]
         right = compute_credit(logits, wanted)
-        looks = last(output.weights) if any(drawn) else torch.zeros(len(examples), 1, 1)
+        looks = last(output.weights) if any(sample) else torch.zeros(len(examples), 1, 1)
         return [
-            [1.0, float(loss[row]), float(right[row]), *hit(drawn[row], looks[row, 0], self.codec.stride)]
+            [1.0, float(loss[row]), float(right[row]), *count_hit(sample[row], looks[row, 0], self.codec.stride)]
             for row in range(len(examples))
         ]
 
-    def shown(self, example: ImageExample, output: Any) -> Shown:
+    def trace_parts(self, example: ImageExample, output: Any) -> ForwardTrace:
         """Each look over the words of the question, and over the picture."""
         picture, words = image_axis(self.codec.read_image(example), self.codec.stride), self.codec.words(example)
         text, end = self.codec.prepare(example.record.question), len(words) - 1
@@ -113,18 +139,8 @@ class Answerer(Seeing):
         looks = {}
         for name, weights in output.weights.items():
             axis, size = sizes[name.rpartition(".")[2]]
-            looks[name] = Glance("answer", axis, weights[0, ..., :size])
-        return Shown(axes, looks, (Choice(0, *listed[0], listed),))
-
-    def knows(self, text: str) -> bool:
-        """Whether there is a picture to read, and something in the question that the model has seen."""
-        found: bool = self.codec.is_known(self.record(text))
-        return found
-
-    def reads(self, text: str) -> bool:
-        """The same, of a question that is not too long."""
-        found: bool = self.codec.fits(self.record(text))
-        return found
+            looks[name] = AxisWeights("answer", axis, weights[0, ..., :size])
+        return ForwardTrace(axes, looks, (Choice(0, *listed[0], listed),))
 
 
 def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
@@ -134,9 +150,9 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     return found
 
 
-def hit(drawn: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
+def count_hit(sample: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
     """Whether the largest weight lies on a thing that decides, and whether there is such a thing."""
-    region = None if drawn is None else drawn.region
+    region = None if sample is None else sample.region
     if region is None:
         return 0.0, 0.0
     return float(downsample_mask(region[None], stride)[0].flatten()[int(weights.argmax())]), 1.0

@@ -8,6 +8,8 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from regard.errors import MissingExtraError
+from regard.extras import describe_install
 from regard.viewer.trace import Trace
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def figure(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
-        raise ModuleNotFoundError('figures need matplotlib; install it with: pip install "regard[view]"') from error
+        raise MissingExtraError(f"figures need matplotlib, which is not installed: {describe_install('view')}") from error
     from regard.viewer.figure.style import WIDTHS
     from regard.viewer.figure.subject import Subject
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from weakref import ReferenceType
 
 import torch
@@ -15,18 +15,21 @@ from regard.attention.module import Attention
 from regard.attention.visual import Visual
 from regard.data.axis import Axis
 from regard.viewer.record import probe
-from regard.viewer.record.assemble import Between, Run, examples
+from regard.viewer.record.assemble import Between, Run, between, examples
 from regard.viewer.record.calls import Call
 from regard.viewer.record.graph import Tracer
 from regard.viewer.record.hooks import Wanted, instead
 from regard.viewer.record.patches import answer, remember, take_step
-from regard.viewer.record.places import between
 from regard.viewer.record.visual_hooks import about, look_at
 from regard.viewer.trace import Example, Frame, Graph, Trace
 
-if TYPE_CHECKING:
-    from regard.inference.forward_predictor import Seeing
-    from regard.inference.sequence_predictor import Trained
+
+@runtime_checkable
+class Recordable(Protocol):
+    """Predictor that hands its recorder a trace of everything it answers."""
+
+    model: Any
+    recorder: "Recorder | None"
 
 
 class Cost(NamedTuple):
@@ -44,7 +47,7 @@ class Cost(NamedTuple):
 
 
 def record(
-    model: "nn.Module | Trained | Seeing",
+    model: nn.Module | Recordable,
     *,
     weights: bool = True,
     statistics: bool = False,
@@ -61,8 +64,8 @@ def record(
 
     What the model gives stays what it is, bit for bit. `statistics=True` leaves fused kernels running and keeps their
     statistics in place of all weights; `rows` are queries whose weights are recorded beside these. `scores` keeps what came
-    before the normaliser too. Each run of the model is an example for each row of its batch. Of a Trained or a
-    Seeing, whatever it predicts inside is traced, search and all.
+    before the normaliser too. Each run of the model is an example for each row of its batch. Of a predictor,
+    whatever it predicts inside is traced, search and all.
     """
     if rows is not None and (not rows or list(rows) != sorted(set(rows)) or rows[0] < 0):
         raise ValueError(f"rows needs the numbers of queries, each once and in order, from 0 on, got {tuple(rows)}")
@@ -242,7 +245,7 @@ class Recorder:
                 self.paused = before
 
     def take(self, make: Callable[[], Trace]) -> None:
-        """Keep a trace that a Trained makes of what it is asked. It asks the model once more: all of its time is a cost."""
+        """Keep a trace that a predictor makes of its inputs. It runs the model once more: all of its time is a cost."""
         begun = time.perf_counter()
         self.traced.append(make())
         self.seconds += time.perf_counter() - begun

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from torch import nn
 
 from regard.attention.statistics import BY_KEY
+from regard.attention.visual import Visual
 from regard.data.axis import Array, Axis, Image, Index
 from regard.viewer import source
 from regard.viewer.record.calls import Call
@@ -37,12 +39,12 @@ class Run:
         return sum(call.queries for call in self.calls.get(name, ()))
 
 
-def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None) -> list[Example]:
+def examples(run: Run, between: Between, known_axes: Mapping[str, Axis] | None = None) -> list[Example]:
     """One example for each row of the batch, with axes of plain numbers where none are given."""
     if run.beams:
         raise ValueError(
             "several hypotheses of one source were asked for at once, and which row became which only the search knows; "
-            "Trained.trace(texts, beam=4) follows them, or search greedily while recording"
+            "SequencePredictor.trace(texts, beam=4) follows them, or search greedily while recording"
         )
     sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
     batches = set().union(*sizes.values())
@@ -54,10 +56,10 @@ def examples(run: Run, between: Between, given: Mapping[str, Axis] | None = None
         )
     rows = batches.pop()
     titles = [run.title] if rows == 1 else [f"{run.title} row {row}".strip() for row in range(rows)]
-    return [_example(run, row, between, given or {}, title) for row, title in enumerate(titles)]
+    return [_example(run, row, between, known_axes or {}, title) for row, title in enumerate(titles)]
 
 
-def _example(run: Run, row: int, between: Between, given: Mapping[str, Axis], title: str) -> Example:
+def _example(run: Run, row: int, between: Between, known_axes: Mapping[str, Axis], title: str) -> Example:
     axes: dict[str, Axis] = {}
     attentions: list[AttentionMap] = []
     layers: dict[tuple[str, str], int] = {}
@@ -66,21 +68,24 @@ def _example(run: Run, row: int, between: Between, given: Mapping[str, Axis], ti
         query, key = between[name]
         queries, keys = sizes_of(attention_map, calls)
         grids = [call.grid for call in calls]
-        query = _place(axes, given, query, queries, grids[-1])
-        key = _place(axes, given, key, keys, grids[-1])
+        query = _place(axes, known_axes, query, queries, grids[-1])
+        key = _place(axes, known_axes, key, keys, grids[-1])
         layer = layers[query, key] = layers.get((query, key), -1) + 1
         attentions.append(replace(attention_map, query=query, key=key, layer=layer))
     return Example(axes, tuple(attentions), title=title)
 
 
-def _place(axes: dict[str, Axis], given: Mapping[str, Axis], name: str, length: int, grid: tuple[int, int] | None) -> str:
+def _place(
+    axes: dict[str, Axis], known_axes: Mapping[str, Axis], name: str, length: int, grid: tuple[int, int] | None
+) -> str:
     """The name under which an axis of this length stands among the axes: its own, or with the length where that is taken."""
-    if name in given:
-        if len(given[name]) != length:
+    if name in known_axes:
+        if len(known_axes[name]) != length:
             raise ValueError(
-                f"the axis {name!r} has {len(given[name])} places, and {length} were recorded; give as many as the model saw"
+                f"the axis {name!r} has {len(known_axes[name])} places, and {length} were recorded; "
+                "give as many as the model saw"
             )
-        axes[name] = given[name]
+        axes[name] = known_axes[name]
     for free in (name, f"{name} ({length})"):
         if free not in axes:
             known = grid is not None and grid[0] * grid[1] == length
@@ -171,3 +176,36 @@ def _statistics(calls: Sequence[Call], row: int, keys: int, queries: int | None,
         else:
             found[name] = np.concatenate(parts, axis=1)[:, :queries]
     return found
+
+
+def between(model: nn.Module, attentions: Mapping[str, nn.Module], run: Run, itself: Mapping[str, bool]) -> Between:
+    """Query axis and key axis of every recorded attention, from its place in the model.
+
+    An encoder attends from source to source. A decoder attends from the target, the token that it predicts, to the prefix,
+    which begins with BOS, and to the source. Elsewhere an axis is named after the part of the model.
+    """
+    axes: dict[str, tuple[str, str]] = {}
+    for name in run.calls:
+        module, top = attentions[name], name.partition(".")[0]
+        if isinstance(module, Visual):
+            _, query, key = module.axes
+            axes[name] = query or "map", key
+        elif (part := half(model, name)) is not None:
+            query = "source" if part == "encoder" else "target"
+            own = "source" if part == "encoder" else "written"
+            axes[name] = query, own if itself.get(name) else "source"
+        elif itself.get(name):
+            axes[name] = top, top
+        else:
+            axes[name] = f"{top} queries", f"{top} keys"
+    return axes
+
+
+def half(model: nn.Module | None, name: str) -> str | None:
+    """The half of an encoder-decoder that an attention is in, also where a model has several such pairs."""
+    for part in name.split("."):
+        pair = all(isinstance(getattr(model, each, None), nn.Module) for each in ("encoder", "decoder"))
+        if pair and part in ("encoder", "decoder"):
+            return part
+        model = getattr(model, part, None)
+    return None

@@ -1,4 +1,4 @@
-"""Which modules of a network are boxes of its picture: attentions, what stands beside them, and what they stand in.
+"""Nodes of the network graph: attentions, their neighbours, and the modules that contain them.
 
 A module that contains an attention is opened, and so is a child of the whole network that has several parts, unless it is
 PyTorch's own; every other module is one box with all that is inside. Norms and what learns nothing are no boxes: tensors

@@ -1,4 +1,4 @@
-"""What stands in for an attention's own methods while a recorder listens: they do what they did, and it is kept."""
+"""Patched methods of an attention while it is recorded: they compute as before, and the calls are recorded."""
 
 import time
 from collections.abc import Callable
@@ -41,8 +41,8 @@ def answer(
     more = () if wanted.weights else tuple(each for each in STATISTICS if each not in statistics)
     module.impl = ear  # type: ignore[assignment]
     try:
-        asked = {"weights": weights or formed, "statistics": (*statistics, *more)}
-        attended = original(query, memory, state, offset=offset, **asked, **packed)
+        requested = {"weights": weights or formed, "statistics": (*statistics, *more)}
+        attended = original(query, memory, state, offset=offset, **requested, **packed)
     finally:
         module.impl = ear.impl
     begun = time.perf_counter() - ear.seconds
@@ -58,7 +58,7 @@ def listen(
     module: Attention,
     query: Tensor,
     memory: Memory,
-    asked: tuple[bool, tuple[str, ...]],
+    requested: tuple[bool, tuple[str, ...]],
 ) -> tuple[Listening, bool]:
     """An ear for one call, and whether the attention looks at what asks it: a sequence at itself."""
     data = recorder.remembered.get(name, lambda: None)()
@@ -68,7 +68,7 @@ def listen(
     first = recorder.runs[-1].queries(name) if recorder.runs else 0
     real = memory.keep if itself and query.shape[1] == memory.keys.shape[2] else None
     steps, picks = isinstance(module, Stateful), answers_through_kernels(module)
-    return Listening(module.impl, recorder.wanted, *asked, steps, picks, first, real), itself
+    return Listening(module.impl, recorder.wanted, *requested, steps, picks, first, real), itself
 
 
 def remember(

@@ -44,18 +44,18 @@ class Following(TorchFunctionMode):
 
     def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
         """One operation."""
-        made = frozenset().union(*(self.made(each) for each in inputs))
-        data = [each for each in inputs if each.dtype != torch.bool and not self.made(each)]
+        learned_from = frozenset().union(*(self.parameter_boxes(each) for each in inputs))
+        data = [each for each in inputs if each.dtype != torch.bool and not self.parameter_boxes(each)]
         origin = frozenset().union(*(self.origin(each) for each in data))
-        if made and data and origin:
-            for name in made:
+        if learned_from and data and origin:
+            for name in learned_from:
                 for each in data:
                     self.ran(name, each, self.origin(each))
-            origin, made = made, frozenset()
+            origin, learned_from = learned_from, frozenset()
         if sums and len(origin) > 1:
             origin = self.last(origin)
         for each in outputs:
-            self.origins[each], self.learned[each] = origin, made
+            self.origins[each], self.learned[each] = origin, learned_from
 
     def last(self, names: Names) -> Names:
         """Those of the boxes from which no other of them follows: x + f(x) comes from f."""
@@ -67,7 +67,7 @@ class Following(TorchFunctionMode):
         """The boxes that a tensor comes from."""
         return self.origins.get(tensor, frozenset())
 
-    def made(self, tensor: Tensor) -> Names:
+    def parameter_boxes(self, tensor: Tensor) -> Names:
         """The boxes whose parameters a tensor is, or is made of."""
         if id(tensor) in self.owners and isinstance(tensor, nn.Parameter):
             return frozenset((self.owners[id(tensor)],))

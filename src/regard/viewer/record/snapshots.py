@@ -13,7 +13,7 @@ from regard.data.table import Record
 from regard.errors import ConfigError, DamagedWarning, RefusedError
 
 if TYPE_CHECKING:
-    from regard.data.text.codec import Example as Encoded
+    from regard.data.modality import SequenceExample
     from regard.training.experiment import Experiment
 
 FILM = "film.attn.safetensors"
@@ -29,11 +29,10 @@ def film(experiment: "Experiment", directory: Path, step: int, *, prepare: Prepa
     return Film(experiment, encoded(experiment, sentence, prepare), directory / FILM, step)
 
 
-def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Encoded":
+def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "SequenceExample":
     """The probe sentence with its target: what stands behind a tab, or else what the data have for that source."""
-    from regard.data.text.codec import TextCodec
-
-    if not isinstance(experiment.codec, TextCodec):
+    codec: Any = experiment.codec
+    if getattr(codec, "kind", None) != "text":
         raise ConfigError(
             "train.record_example needs a task that reads text, whose codec makes tokens of a sentence; leave it out"
         )
@@ -50,13 +49,14 @@ def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Encod
                 "give both with a tab between them, or a source of data.valid or data.train"
             )
         prepared = prepared._replace(target=found)
-    return experiment.codec.encode(prepared)
+    example: SequenceExample = codec.encode(prepared)
+    return example
 
 
 class Film:
     """Takes a frame when its time has come, and keeps the file up to date."""
 
-    def __init__(self, experiment: "Experiment", probe: "Encoded", path: Path, step: int):
+    def __init__(self, experiment: "Experiment", probe: "SequenceExample", path: Path, step: int):
         from regard.viewer.record import record
         from regard.viewer.record.spelling import Words
 

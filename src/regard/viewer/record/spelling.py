@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from regard.data.axis import Image, Text
+from regard.data.axis import Axis, Text
 from regard.data.special_tokens import BOS, NAMES
 
 
@@ -13,9 +13,9 @@ class Words:
     def __init__(self, codec: Any):
         self.codec = codec
 
-    def read(self, example: Any) -> Text | Image:
-        """Axis of a source: its tokens and what they cover of it, or a picture and the places of its map."""
-        axis: Text | Image = self.codec.axis(example)
+    def read(self, example: Any) -> Axis:
+        """Axis of a source, as its modality has it."""
+        axis: Axis = self.codec.axis(example)
         return axis
 
     def answered(self, numbers: Sequence[int]) -> Text:

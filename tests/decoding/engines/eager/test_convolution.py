@@ -92,9 +92,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_a_trained_model_answers_in_int8_nearly_what_it_answers_in_float32(run, beam):
-    exact, rounded = (
-        [best for [best] in opened(run, "cpu", precision=each).predict(TEXTS, beam=beam)] for each in ("float32", "int8")
-    )
+    exact, rounded = (opened(run, "cpu", precision=each).predict(TEXTS, beam=beam) for each in ("float32", "int8"))
     assert sum(one.text == other.text for one, other in zip(exact, rounded, strict=True)) >= len(TEXTS) - 1
     scores, near_scores = ([each.score for each in answers] for answers in (exact, rounded))
     assert near_scores == pytest.approx(scores, abs=0.05)

@@ -82,7 +82,7 @@ def test_greedy_and_beam_search_write_what_generate_writes(kind, tmp_path):
     for beam in (1, 4):
         options = {"do_sample": False, "early_stopping": False, "suppress_tokens": [PAD], "max_new_tokens": 12}
         theirs = model.generate(seen(pictures), num_beams=beam, **options)[:, 1:].tolist()
-        ours = [answer.text for [answer] in trained.predict(list(map(str, paths)), beam=beam)]
+        ours = [answer.text for answer in trained.predict(list(map(str, paths)), beam=beam)]
         ended = [(mine, row[: row.index(END)]) for mine, row in zip(ours, theirs, strict=True) if END in row]
         assert len(ended) >= 50
         assert [mine for mine, _ in ended] == [" ".join(map(str, row)) for _, row in ended]
@@ -102,7 +102,7 @@ def test_pictures_of_any_size_are_read_by_its_processor_and_answered_by_its_sear
     assert_close(trained.model.deviation.flatten(), torch.tensor([0.2, 0.3, 0.4]))
     path = tmp_path / "wide.png"
     path.write_bytes(png(scenes(1, 30)[0, :, :20]))
-    [[answer]] = trained.predict([str(path)], align=True)
+    [answer] = trained.predict([str(path)], align=True)
     assert answer.text.split()[0] == "9"
     assert answer.weights.shape == (len(answer.target), 1 + 9)
     assert answer.source[:2] == ["whole", "1,1"]

@@ -22,7 +22,7 @@ def test_one_query_and_three_keys_can_be_worked_by_hand():
     values = torch.tensor([[[[4.0], [8.0], [1e9]]]])
     context, edges = launch.forward(query, keys, values, PLAN, Alpha(2.0))
     assert context.item() == pytest.approx(7)
-    assert edges.flatten().tolist() == pytest.approx([0.5, -0.75])
+    assert edges.flatten().tolist() == pytest.approx([0.5, -0.75, 1.0])
 
 
 def test_keys_of_equal_scores_share_alike_at_one_half_each():
@@ -44,3 +44,12 @@ def test_the_threshold_is_found_whatever_the_scores(alpha, monkeypatch):
     expected = Entmax(alpha)(query.double() @ keys.double().mT)
     torch.testing.assert_close(weights.double(), expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 5), rtol=2e-5, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.0001, 1.01, 1.3, 2.0, 3.0])
+def test_single_precision_is_exact_up_to_the_largest_alpha(alpha):
+    torch.manual_seed(0)
+    query, keys = torch.randn(1, 1, 32, 16), torch.randn(1, 1, 20, 16)
+    weights = launch.forward(query, keys, torch.eye(20)[None, None], PLAN, Alpha(alpha)).context
+    torch.testing.assert_close(weights.double(), Entmax(alpha)(query.double() @ keys.double().mT), rtol=0, atol=5e-6)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 1, 32), rtol=0, atol=5e-7)

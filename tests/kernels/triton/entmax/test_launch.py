@@ -15,10 +15,10 @@ PLAN = Plan(None, None, None, None, None, None, 0, -1, False, 0, 1.0, 1.0, 0.0, 
 """Everything may be seen, and the score is the plain product."""
 
 
-def test_room_is_for_the_context_and_two_numbers_of_each_query():
+def test_outputs_are_the_context_and_three_numbers_of_each_query():
     context, edges = launch.allocate_output(torch.randn(2, 3, 4, 5), torch.randn(2, 1, 6, 7).half())
     assert (context.shape, context.dtype) == ((2, 3, 4, 7), torch.float16)
-    assert (edges.shape, edges.dtype) == ((2, 2, 3, 4), torch.float32)
+    assert (edges.shape, edges.dtype) == ((3, 2, 3, 4), torch.float32)
 
 
 def test_sparsemax_and_entmax_of_one_and_a_half_have_programs_without_logarithms():

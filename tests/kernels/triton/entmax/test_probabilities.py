@@ -21,7 +21,8 @@ def shown(scores, found, rise, tau, POWER: tl.constexpr):
     """Shares and their slopes for a row of 16 scores whose best is 0."""
     each = tl.arange(0, 16)
     row = tl.load(scores + each)[None, :]
-    over, weights, lean = compute_entmax_weights(row, tl.zeros([1], tl.float32), tl.full([1], tau, tl.float32), rise, POWER)
+    zero, one = tl.zeros([1], tl.float32), tl.full([1], 1.0, tl.float32)
+    over, weights, lean = compute_entmax_weights(row, zero, tau * one, one, rise, POWER)
     tl.store(found + each[None, :], over)
     tl.store(found + 16 + each[None, :], weights)
     tl.store(found + 32 + each[None, :], lean)
@@ -29,8 +30,8 @@ def shown(scores, found, rise, tau, POWER: tl.constexpr):
 
 @pytest.mark.parametrize(
     ("bend", "rise", "weights", "leans"),
-    [(1, 1.0, (0.5, 0.25), (1.0, 1.0)), (2, 0.5, (0.25, 0.140625), (0.5, 0.375)), (0, 0.5, (0.25, 0.140625), (0.5, 0.375))],
-    ids=["sparsemax", "entmax 1.5", "entmax 1.5 as any other"],
+    [(1, 1.0, (0.5, 0.25), (1.0, 1.0)), (2, 0.5, (0.25, 0.140625), (0.5, 0.375)), (0, 0.5, (1.0, 0.5625), (1.0, 0.75))],
+    ids=["sparsemax", "entmax 1.5", "entmax 1.5 as any other, relative to the largest"],
 )
 def test_three_scores_can_be_worked_by_hand(bend, rise, weights, leans):
     """At a threshold of -1/2: scores 0 and -1/4 stand above it, -1 and what may not be seen do not."""

@@ -32,7 +32,7 @@ class _Shapes(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        self[code] = shape = _shape(chr(code))
+        self[code] = shape = find_shape(chr(code))
         return shape
 
 
@@ -115,7 +115,8 @@ def _mark(chunk: str) -> tuple[str, ...]:
 _chunk = lru_cache(maxsize=1 << 16)(_mark)
 
 
-def _shape(character: str) -> str:
+def find_shape(character: str) -> str:
+    """The shape of a character: s space, w word, m combining mark, c ideograph, p symbol, x a mark of spacing."""
     if character.isspace():
         return "s"
     if character in (JOIN, SPACE):

@@ -59,7 +59,9 @@ def write_dq(
     q = load_rows(query, b, h, m, inside, size, D)
     do = load_rows(gradient, b, h, m, inside, value_size, V)
     row_max = tl.load(edges + row, mask=inside, other=0.0)
-    tau = tl.load(edges + tl.num_programs(1).to(tl.int64) * queries + row, mask=inside, other=0.0)
+    field = tl.num_programs(1).to(tl.int64) * queries
+    tau = tl.load(edges + field + row, mask=inside, other=-1.0)
+    mass = tl.load(edges + 2 * field + row, mask=inside, other=1.0)
     begin, end = find_key_bounds(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
 
     total = tl.zeros([M], tl.float32)
@@ -70,7 +72,7 @@ def write_dq(
             q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        _, _, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+        _, _, slopes = compute_entmax_weights(scores, row_max, tau, mass, alpha_minus_one, POWER)
         if tl.max(tl.max(slopes, 1), 0) > 0:
             v = load_rows(value, b, h // group, n, valid, value_size, V)
             dp = load_dweights(do, v, seed, number, m, n, queries, keys, dropout, PRECISION)
@@ -87,7 +89,7 @@ def write_dq(
             q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        u, _, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+        u, _, slopes = compute_entmax_weights(scores, row_max, tau, mass, alpha_minus_one, POWER)
         if tl.max(tl.max(slopes, 1), 0) > 0:
             v = load_rows(value, b, h // group, n, valid, value_size, V)
             dp = load_dweights(do, v, seed, number, m, n, queries, keys, dropout, PRECISION)
@@ -131,12 +133,13 @@ def write_dkv(
             row = head.to(tl.int64) * queries + m
             q = load_rows(query, b, h, m, inside, size, D)
             row_max = tl.load(edges + row, mask=inside, other=0.0)
-            tau = tl.load(edges + field + row, mask=inside, other=0.0)
+            tau = tl.load(edges + field + row, mask=inside, other=-1.0)
+            mass = tl.load(edges + 2 * field + row, mask=inside, other=1.0)
             scores, _, _ = compute_masked_scores(
                 q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
                 CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            _, weights, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+            _, weights, slopes = compute_entmax_weights(scores, row_max, tau, mass, alpha_minus_one, POWER)
             if tl.max(tl.max(slopes, 1), 0) > 0:
                 mean = tl.load(means + row, mask=inside, other=0.0)
                 do = load_rows(gradient, b, h, m, inside, value_size, V)

@@ -11,19 +11,24 @@ from regard.kernels.triton.flash.tile import find_first_position, find_key_bound
 
 @triton.jit
 @no_type_check
-def step_threshold(tau, low, high, mass, slope, alpha_minus_one):
+def step_threshold(tau, low, high, mass, slope, alpha_minus_one, POWER: tl.constexpr):
     """Newton or bisection step of the threshold, within the bracket [low, high].
 
     With u_k the excess of score k over τ, and p = 1/(α-1), the root of Σ u^p = 1 is sought. Up to α = 2 the norm
     (Σ u^p)^(1/p) is convex and decreases in τ, so Newton's step on it approaches the root from below: from τ to
     τ + (Σ u^p - (Σ u^p)^(1-1/p)) / Σ u^(p-1), and close to the root the step on Σ u^p itself, which rounds better.
-    Beyond 2 it is bisection.
+    Beyond 2 it is bisection. With POWER 0 mass and slope are of weights e relative to the largest: Σ u^p is (-τ)^p Σ e.
     """
+    if POWER == 0:
+        total, scale = tl.maximum(mass, 1e-30), -tau
+        rest = scale * total - tl.exp2((1 - alpha_minus_one) * tl.log2(total))
+        mass = total * tl.exp2(tl.log2(scale) / alpha_minus_one)
+    else:
+        rest = tl.where(mass > 1.5, mass - tl.exp2((1 - alpha_minus_one) * tl.log2(tl.maximum(mass, 1e-30))), 0.0)
+        rest = tl.where(mass > 1.5, rest, alpha_minus_one * (mass - 1))
     low = tl.where(mass >= 1, tau, low)
     high = tl.where(mass >= 1, high, tau)
-    positive = tl.maximum(mass, 1e-30)
-    excess = tl.where(mass > 1.5, mass - tl.exp2((1 - alpha_minus_one) * tl.log2(positive)), alpha_minus_one * (mass - 1))
-    step = tl.maximum(excess, 0.0) / tl.where(slope > 0, slope, 1.0)
+    step = tl.maximum(rest, 0.0) / tl.where(slope > 0, slope, 1.0)
     middle = tl.where(high - low > 1e-7 * tl.abs(low), 0.5 * (low + high), low)
     return tl.where(alpha_minus_one <= 1, tau + step, middle), low, high
 
@@ -63,6 +68,7 @@ def forward(
     tau = tl.full([M], -1.0, tl.float32)  # here the best key alone has weight one, so the sum is at least one
     low = tl.full([M], -1.0, tl.float32)
     high = tl.zeros([M], tl.float32)
+    one = tl.full([M], 1.0, tl.float32)
     remaining = tl.max(active.to(tl.int32), 0)
     step = 0
     while (remaining > 0) & (step < passes):
@@ -73,10 +79,10 @@ def forward(
                 q, key, keep, mask, b, h, group, m, k0 + tl.arange(0, N), first, queries, keys, window, size, scale,
                 CAUSAL, WINDOWED, D, PRECISION,
             )  # fmt: skip
-            _, weights, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+            _, weights, slopes = compute_entmax_weights(scores, row_max, tau, one, alpha_minus_one, POWER)
             mass += tl.sum(weights, 1)
             slope += tl.sum(slopes, 1)
-        next_tau, low, high = step_threshold(tau, low, high, mass, slope, alpha_minus_one)
+        next_tau, low, high = step_threshold(tau, low, high, mass, slope, alpha_minus_one, POWER)
         active = active & (next_tau != tau)
         tau = tl.where(active, next_tau, tau)
         remaining = tl.max(active.to(tl.int32), 0)
@@ -84,20 +90,25 @@ def forward(
     tau = tl.where(alpha_minus_one <= 1, tau, low)
 
     acc = tl.zeros([M, V], tl.float32)
+    mass = tl.zeros([M], tl.float32)
     for k0 in range(begin, end, N):
         n = k0 + tl.arange(0, N)
         scores, _, valid = compute_masked_scores(
             q, key, keep, mask, b, h, group, m, n, first, queries, keys, window, size, scale,
             CAUSAL, WINDOWED, D, PRECISION,
         )  # fmt: skip
-        _, weights, slopes = compute_entmax_weights(scores, row_max, tau, alpha_minus_one, POWER)
+        _, weights, slopes = compute_entmax_weights(scores, row_max, tau, one, alpha_minus_one, POWER)
+        mass += tl.sum(weights, 1)
         if tl.max(tl.max(slopes, 1), 0) > 0:  # no values are read for zero weights
             if seed is not None:
                 weights *= sample_dropout(seed, number, m, n, queries, keys, dropout)
             v = load_rows(value, b, h // group, n, valid, value_size, V)
             acc += tl.dot(weights.to(v.dtype), v, input_precision=PRECISION).to(tl.float32)
-    acc = tl.where((has_nan > 0)[:, None], float("nan"), acc)
+    mass = tl.where(mass > 0, mass, 1.0) if POWER == 0 else one
+    acc = tl.where((has_nan > 0)[:, None], float("nan"), acc / mass[:, None])
     store_rows(context, b, h, m, inside, value_size, acc, V)
     row = number.to(tl.int64) * queries + m
     tl.store(edges + row, row_max, mask=inside)
-    tl.store(edges + tl.num_programs(1).to(tl.int64) * queries + row, tau, mask=inside)
+    field = tl.num_programs(1).to(tl.int64) * queries
+    tl.store(edges + field + row, tau, mask=inside)
+    tl.store(edges + 2 * field + row, mass, mask=inside)

@@ -29,7 +29,7 @@ class Alpha(NamedTuple):
 
 
 class ForwardOutput(NamedTuple):
-    """Outputs of the forward: the context, and of each query its maximum score and the threshold below it."""
+    """Outputs of the forward: the context, and of each query its maximum score, the threshold below, and Σ e."""
 
     context: Tensor
     edges: Tensor
@@ -48,7 +48,7 @@ def allocate_output(query: Tensor, values: Tensor) -> ForwardOutput:
     """Allocate the outputs of the forward."""
     batch, heads, queries, _ = query.shape
     context = query.new_empty(batch, heads, queries, values.shape[3], dtype=values.dtype)
-    return ForwardOutput(context, query.new_empty(2, batch, heads, queries, dtype=torch.float32))
+    return ForwardOutput(context, query.new_empty(3, batch, heads, queries, dtype=torch.float32))
 
 
 def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, alpha: Alpha) -> ForwardOutput:

@@ -4,7 +4,7 @@ from torch import nn
 import regard
 from regard.attention import Attention, MultiHead
 from regard.viewer.io.check import check
-from regard.viewer.record.places import half
+from regard.viewer.record.assemble import half
 
 
 class Blocks(nn.Module):

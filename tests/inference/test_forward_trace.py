@@ -19,7 +19,7 @@ def made(**changes):
     torch.manual_seed(0)
     found = tasks.find("classify").Config()
     config = replace(found, model=replace(found.model, hidden_size=8, **changes))
-    return Classifier("classify", config, CODEC, experiment.build(config, CODEC))
+    return Classifier(tasks.bind("classify"), config, CODEC, experiment.build(config, CODEC))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_each_label_looks_at_the_places_of_the_picture(picture, tmp_path):
         (4, 2, 4),
     )
     assert np.allclose(attention_map.weights.sum(-1), 1, atol=1e-6)
-    [[answer]] = seeing.predict([picture], align=True)
+    [answer] = seeing.predict([picture], align=True)
     assert example.axes["label"].labels[0] == answer.text  # the likeliest comes first
     assert np.allclose(answer.weights[0], attention_map.weights.mean(0)[0], atol=1e-6)
     axis = example.axes["picture"]
@@ -66,6 +66,5 @@ def test_without_attention_all_places_count_alike(picture):
     assert np.allclose(attention_map.weights, 0.25)
 
 
-def test_inputs_are_a_list(picture):
-    with pytest.raises(ValueError, match=r"trace needs a list of inputs, got .*; one input is \[input\]"):
-        made().trace(picture)
+def test_one_input_has_one_example(picture):
+    assert [example.title for example in made().trace(picture).examples] == [picture]

@@ -1,0 +1,1 @@
+"""Forecasting networks, one file each: `build(settings, dropout, sizes)`."""
