@@ -55,6 +55,9 @@ reveal_type(regard.load("run").predict)
 reveal_type(regard.load("run").stream)
 reveal_type(regard.load("run").evaluate([]))
 reveal_type(regard.ensemble(["run"]))
+reveal_type(regard.train)
+reveal_type(regard.train("reverse", out="run", train={"max_steps": 3}))
+reveal_type(regard.train(out="run").load())
 reveal_type(regard.record)
 """
 
@@ -151,7 +154,7 @@ def test_regard_lists_every_public_name_without_importing_torch():
 def test_help_shows_every_public_name():
     page = pydoc.render_doc(regard, renderer=pydoc.plaintext)
     assert 'regard.load("runs/demo")' in page
-    for line in ("class Prediction(", "class Trace(", " load(", " record(", " view(", " find(", " ensemble("):
+    for line in ("class Prediction(", "class Trace(", " load(", " record(", " view(", " find(", " ensemble(", " train("):
         assert line in page
 
 

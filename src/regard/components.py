@@ -272,7 +272,7 @@ def find_class(source: Source, name: str) -> type[Any]:
     value = getattr(module, name, None)
     if isinstance(value, type):
         return value
-    classes = [each for each, member in vars(module).items() if getattr(member, "__module__", None) == module.__name__]
-    names = ", ".join(each for each in classes if isinstance(getattr(module, each), type))
+    classes = [name for name, member in vars(module).items() if getattr(member, "__module__", None) == module.__name__]
+    names = ", ".join(name for name in classes if isinstance(getattr(module, name), type))
     what = f"{name} is no class there" if value is not None else f"there is no class {name} in it"
     raise ConfigError(f"{source.path}: {what}; " + (f"it has {names}" if names else "it has no class at all"))

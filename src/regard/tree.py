@@ -17,11 +17,11 @@ def leaves(tree: Tree, kind: type[Kind]) -> Iterator[Kind]:
     if isinstance(tree, kind):
         yield tree
     elif isinstance(tree, Mapping):
-        for each in tree.values():
-            yield from leaves(each, kind)
+        for node in tree.values():
+            yield from leaves(node, kind)
     elif isinstance(tree, (tuple, list)):
-        for each in tree:
-            yield from leaves(each, kind)
+        for node in tree:
+            yield from leaves(node, kind)
 
 
 def map_tree(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
@@ -29,11 +29,11 @@ def map_tree(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     if isinstance(tree, Tensor):
         return function(tree)
     if isinstance(tree, dict):
-        return {name: map_tree(function, each) for name, each in tree.items()}
+        return {name: map_tree(function, node) for name, node in tree.items()}
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(map_tree(function, each) for each in tree))
+        return type(tree)(*(map_tree(function, node) for node in tree))
     if isinstance(tree, (tuple, list)):
-        return type(tree)(map_tree(function, each) for each in tree)
+        return type(tree)(map_tree(function, node) for node in tree)
     return tree
 
 

@@ -73,10 +73,10 @@ def _create(root: Path, folder: Path) -> str | None:
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         why = _objection(root.resolve(), shared=True)
-        for each in (folder.parent, folder):
+        for path in (folder.parent, folder):
             if why is None:
-                each.mkdir(exist_ok=True, mode=0o700)
-                why = _objection(each)
+                path.mkdir(exist_ok=True, mode=0o700)
+                why = _objection(path)
     except OSError as error:
         return f"{error.filename} cannot be used ({error.strerror})"
     return why if why is not None or os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"

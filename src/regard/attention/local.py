@@ -153,7 +153,8 @@ class Windows(Attention):
         if not weights and not statistics:
             return Attended(context, state=state, sampled=sampled)
         whole, visible = (
-            scatter_windows(unfold_queries(each, window), window.keys, keys) for each in (shares, allowed.to(shares.dtype))
+            scatter_windows(unfold_queries(tensor, window), window.keys, keys)
+            for tensor in (shares, allowed.to(shares.dtype))
         )
         return Attended(context, whole if weights else None, measure(whole, visible > 0, statistics), state, sampled)
 
@@ -233,7 +234,7 @@ class Windows(Attention):
         normalised = self.normalise(score(query, keys), allowed)
         shares, sampled = normalised if isinstance(normalised, tuple) else (normalised, None)
         if sampled is not None:
-            sampled = Sampled(*(unfold_queries(each[..., None], window)[..., 0] for each in sampled))
+            sampled = Sampled(*(unfold_queries(tensor[..., None], window)[..., 0] for tensor in sampled))
         if self.centre is not None and self.centre.gaussian:
             bell = torch.exp(-2 * (window.distance / self.width).square())  # 2 σ² = width² / 2
             shares = shares * fold_queries(bell[:, None]).to(shares.dtype)

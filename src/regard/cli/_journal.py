@@ -149,7 +149,7 @@ class Journal:
             self.lines.close()
         self.chain = Chain()
         head = json.dumps({"format": FORMAT, "work": self.work, "head": self.head._asdict()}).encode()
-        lines = [self.chain.seal(each) for each in (head, *(_payload(*each) for each in self.answers_of_window.items()))]
+        lines = [self.chain.seal(entry) for entry in (head, *(_payload(*item) for item in self.answers_of_window.items()))]
         with self._report_errors(self.path):
             atomic.write(self.path.absolute(), b"".join(lines))
             self.lines = _open(self.path, os.O_WRONLY | os.O_APPEND, "ab")

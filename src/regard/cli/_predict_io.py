@@ -190,8 +190,8 @@ def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
     """Split inputs into windows of `size`; those before an unreadable one come first."""
     window: list[Each] = []
     try:
-        for each in inputs:
-            window.append(each)
+        for text in inputs:
+            window.append(text)
             if len(window) == size:
                 yield window
                 window = []
@@ -241,5 +241,5 @@ def _link_fields(answer: "Prediction") -> dict[str, Any]:
 
 
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [{"text": each.text, "score": each.score} | _box_fields(each) | _link_fields(each) for each in answers]
+    table = [{"text": answer.text, "score": answer.score} | _box_fields(answer) | _link_fields(answer) for answer in answers]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -21,16 +21,16 @@ NEEDED = "--search.NAME=VALUE, such as --search.beam=5 (`regard show TASK` lists
 def split_arguments(first: str | None, arguments: Sequence[str], command: str) -> tuple[str | None, list[str]]:
     """Split arguments into INPUT and search settings, which may come on either side of it: ["search.beam=5"]."""
     inputs, options, rest = list[str](), list[str](), iter([*([] if first is None else [first]), *arguments])
-    for each in rest:
-        if not each.startswith("--"):
-            inputs.append(each)
-        elif not each.startswith(f"--{PART}"):
-            option = configuration.shortened(each.partition("=")[0])
+    for argument in rest:
+        if not argument.startswith("--"):
+            inputs.append(argument)
+        elif not argument.startswith(f"--{PART}"):
+            option = configuration.shortened(argument.partition("=")[0])
             meant = meant_settings(option.removeprefix("--"), [PART + field.name for field in dataclasses.fields(Search)])
             hint = f"did you mean --{meant[0]}?" if meant else f"see --help, or give {NEEDED}"
             raise ConfigError(f"{command} has no option {option}; {hint}")
         else:
-            options += [each] if "=" in each else [each, *([value] if (value := next(rest, "")) else [])]
+            options += [argument] if "=" in argument else [argument, *([value] if (value := next(rest, "")) else [])]
     if len(inputs) > 1:
         both = " and ".join(map(configuration.quoted, inputs[:2]))
         raise ConfigError(f"{command} takes one INPUT, got {both}; quote it, or use --file")
@@ -41,7 +41,7 @@ def override_search(model: "Predictor", changed: Sequence[str], beam: int | None
     """Override the search settings of a model."""
     from regard.tasks._validate import heeded, searchable
 
-    if beam is not None and any(each.startswith(f"{PART}beam=") for each in changed):
+    if beam is not None and any(option.startswith(f"{PART}beam=") for option in changed):
         raise ConfigError(f"--beam is --{PART}beam for short; give one of them")
     kind, current = type(model.config), {"search": configuration.plain(model.config.search)}
     overrides = [*changed, *([] if beam is None else [f"{PART}beam={beam}"])]

@@ -34,7 +34,7 @@ def with_task_options(command: str) -> Callable[[Callable[..., None]], Callable[
             for option in options
         ]
         wrapper.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {each.name: each.annotation for each in (*own, *more)}
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *more)}
         return wrapper
 
     return decorate

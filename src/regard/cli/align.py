@@ -124,13 +124,13 @@ def _check_options(
 
 def _check_gold_options(gold: Path | None, given: dict[str, bool]) -> None:
     """Raise for options of gold links without --gold."""
-    for name in [each for each, there in given.items() if there and gold is None]:
+    for name in [name for name, there in given.items() if there and gold is None]:
         raise ConfigError(f"{name} would change nothing: it is about gold links and the figures they give, --gold FILE")
 
 
 def _check_choose_options(given: dict[str, object]) -> None:
     """Raise for options that select a head together with --choose."""
-    for name in [each for each, value in given.items() if value is not None]:
+    for name in [name for name, value in given.items() if value is not None]:
         raise ConfigError(
             f"--choose tries every head, with and without a shift, by its largest weights, and heeds no {name}; leave it "
             "out, or give it in a second command"
@@ -140,7 +140,7 @@ def _check_choose_options(given: dict[str, object]) -> None:
 def _records(model: "SequencePredictor", arguments: list[str]) -> "list[Record]":
     from regard.data.table import read
 
-    given = dict(each.split("=", 1) for each in settings(arguments))
+    given = dict(setting.split("=", 1) for setting in settings(arguments))
     if unknown := given.keys() - {"data.test", "data.source", "data.target"}:
         raise ConfigError(f"align has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
     data = model.config.data
@@ -201,13 +201,15 @@ def _write(links: "list[Links]", out: Path | None, printed: bool) -> None:
 def _show(figures: "dict[str, Measurement]", candidates: "list[Candidate]", directory: Path, as_json: bool) -> None:
     """Print the metrics, and those of every candidate head."""
     if as_json:
-        table = {"candidates": [each.head._asdict() | each.metrics for each in candidates]} if candidates else {}
+        table = (
+            {"candidates": [candidate.head._asdict() | candidate.metrics for candidate in candidates]} if candidates else {}
+        )
         typer.echo(json.dumps(figures_to_dict(dict(figures)) | table, ensure_ascii=False))
         return
     if candidates:
-        wide = max(len(str(each.head)) for each in candidates)
+        wide = max(len(str(candidate.head)) for candidate in candidates)
         typer.echo(" ".join([" " * wide, *(f"{name:>10}" for name in figures)]))
-        for each in candidates:
-            typer.echo(" ".join([f"{each.head!s:<{wide}}", *(f"{each.metrics[name]:10.2f}" for name in figures)]))
+        for candidate in candidates:
+            typer.echo(" ".join([f"{candidate.head!s:<{wide}}", *(f"{candidate.metrics[name]:10.2f}" for name in figures)]))
         typer.echo(f"\nchosen: {candidates[0].head}, noted in {directory / 'manifest.json'}\n")
     typer.echo(format_figures(dict(figures)))

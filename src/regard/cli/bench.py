@@ -34,7 +34,7 @@ def bench(
     """
     scripts = benchmarks()
     if name is None:
-        typer.echo(align_columns([(each, _first_line(path)) for each, path in scripts.items()]))
+        typer.echo(align_columns([(name, _first_line(path)) for name, path in scripts.items()]))
         return
     if name not in scripts:
         near = difflib.get_close_matches(name, scripts, n=1)

@@ -59,13 +59,13 @@ def compare(
     varied = variations.parse_varied(vary, type(default))
     more = variations.parse_conditional(along or [], varied, type(default))
     planned = plan(
-        lambda extra: read_config(task, path, [*options, *(f"--{each}" for each in extra)]), varied, more, seeds, default
+        lambda extra: read_config(task, path, [*options, *(f"--{option}" for option in extra)]), varied, more, seeds, default
     )
-    sweep = Sweep(task, tuple(each.setting for each in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
+    sweep = Sweep(task, tuple(setting for setting, _ in varied), planned, out, seeds=seeds, jobs=jobs, beam=beam)
     try:
         typer.echo(sweep.run(quiet))
     except Interrupted:
-        ended = [each.state for each in sweep.outcomes.values()].count("done")
+        ended = [outcome.state for outcome in sweep.outcomes.values()].count("done")
         typer.echo(
             f"stopped: {ended} of {len(sweep.outcomes)} trainings are done and kept in {out}, those under way have saved a "
             "checkpoint; the same command goes on from there",

@@ -43,9 +43,9 @@ def ensemble(
         raise ConfigError("ensemble needs a new run directory: --out DIR")
     if weights is not None and stack is not None:
         raise ConfigError("--weights gives the weights and --stack learns them; choose one")
-    options = [each for each in runs if each.startswith("--")]
-    paths = [Path(each) for each in runs if not each.startswith("--")]
-    columns = dict(each.split("=", 1) for each in settings(options))
+    options = [argument for argument in runs if argument.startswith("--")]
+    paths = [Path(argument) for argument in runs if not argument.startswith("--")]
+    columns = dict(setting.split("=", 1) for setting in settings(options))
     if unknown := sorted(columns.keys() - COLUMNS):
         raise ConfigError(f"ensemble has no setting {unknown[0]}; it takes --data.source and --data.target for --stack")
     from regard.inference.ensemble.build import ensemble as gather
@@ -88,6 +88,6 @@ def _stack(members: "list[SequencePredictor]", table: str, columns: dict[str, st
 
 def _numbers(text: str | None) -> list[float] | None:
     try:
-        return None if text is None else [float(each) for each in text.split(",")]
+        return None if text is None else [float(part) for part in text.split(",")]
     except ValueError as error:
         raise ConfigError(f"--weights needs numbers with commas between them, such as 2,1,1, got {text!r}") from error

@@ -45,7 +45,7 @@ def evaluate(
         regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
     """
     options = settings(context.args)
-    columns_given = dict(each.split("=", 1) for each in options if not each.startswith(PART))
+    columns_given = dict(option.split("=", 1) for option in options if not option.startswith(PART))
     from regard.inference.load import load
 
     model = load(directory, device)
@@ -53,7 +53,7 @@ def evaluate(
     needed = NEEDED.format(" and ".join(f"--{name}" for name in columns))
     if unknown := columns_given.keys() - {"data.test", *columns}:
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
-    search = [each for each in options if each.startswith(PART)]
+    search = [option for option in options if option.startswith(PART)]
     model.check_search_options({"beam": beam}, search)
     override_search(model, search, beam)
     if verbose:
@@ -129,7 +129,10 @@ def format_figures(figures: "Metrics") -> str:
     wide = max([12, *map(cell_len, figures)])
     for name, figure in figures.items():
         if isinstance(figure, list):
-            lines += [name, *(f"    {_lengths(each):<8} {each.value:6.2f}   {each.sentences} sentences" for each in figure)]
+            lines += [
+                name,
+                *(f"    {_lengths(bucket):<8} {bucket.value:6.2f}   {bucket.sentences} sentences" for bucket in figure),
+            ]
         else:
             named = name + " " * (wide - cell_len(name))
             lines.append(f"{named} {figure.value:6.2f}   95 % [{figure.low:.2f}, {figure.high:.2f}]   {figure.signature}")
@@ -139,7 +142,7 @@ def format_figures(figures: "Metrics") -> str:
 def figures_to_dict(figures: "Metrics") -> dict[str, Any]:
     """Metrics as a dictionary for JSON."""
     return {
-        name: [each._asdict() for each in figure] if isinstance(figure, list) else figure._asdict()
+        name: [bucket._asdict() for bucket in figure] if isinstance(figure, list) else figure._asdict()
         for name, figure in figures.items()
     }
 

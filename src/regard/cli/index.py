@@ -69,8 +69,8 @@ def _read_unique(file: str, column: str) -> "tuple[list[Record], int]":
     """Distinct entries of a list in order, and the number of duplicates."""
     from regard.data import table
 
-    every = [each._replace(target=None) for each in table.read(file, column, column)]
-    once = list({each.source: each for each in reversed(every)}.values())[::-1]
+    every = [record._replace(target=None) for record in table.read(file, column, column)]
+    once = list({record.source: record for record in reversed(every)}.values())[::-1]
     return once, len(every) - len(once)
 
 

@@ -27,17 +27,15 @@ def list_(kind: Annotated[str | None, typer.Argument(help=KINDS, metavar="KIND")
 def listing(kind: str | None = None) -> str:
     """Names and summaries of one kind, or of each kind under its heading. Reads the files, imports none."""
     kinds = [kind] if kind else list(registry.FOLDERS)
-    rows = {each: [(name, registry.summary(name, each)) for name in registry.names(each)] for each in kinds}
+    rows = {kind: [(name, registry.summary(name, kind)) for name in registry.names(kind)] for kind in kinds}
     for name, entry in list_entry_points().items():
-        for each in kinds:
-            if GROUPS.get(each) == entry.group:
-                rows[each].append(
-                    (name, f"Installed by {entry.dist.name} {entry.dist.version}." if entry.dist else "Installed.")
-                )
+        for group in (kind for kind in kinds if GROUPS.get(kind) == entry.group):
+            origin = f" by {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            rows[group].append((name, f"Installed{origin}."))
     width = max(len(name) for group in rows.values() for name, _ in group)
     if kind:
         return align_columns(rows[kind], width)
-    return "\n\n".join(f"{each}\n{align_columns(group, width, '  ')}" for each, group in rows.items())
+    return "\n\n".join(f"{name}\n{align_columns(group, width, '  ')}" for name, group in rows.items())
 
 
 def align_columns(rows: list[tuple[str, str]], width: int = 0, indent: str = "") -> str:

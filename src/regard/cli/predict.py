@@ -152,7 +152,7 @@ def predict(
     report_end(writer, unanswered, time.monotonic() - begun, quiet=text is not None or typed)
     if trace is not None:
         skipped = bad.texts if bad else ()
-        _trace(model, [each for each in noted if each[0] not in skipped], beam, trace)
+        _trace(model, [entry for entry in noted if entry[0] not in skipped], beam, trace)
     if unanswered.many:
         bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1)
         raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN, reasons=writer.reasons))
@@ -192,7 +192,7 @@ def _trace(model: "Predictor", noted: "list[tuple[str, ConstraintSpec]]", beam: 
     """Write the trace of the inputs, and report it."""
     from regard.viewer.io import save
 
-    specs = [each for each in noted[:TRACED] if each[0].strip() and model.fits(each[0])]
+    specs = [entry for entry in noted[:TRACED] if entry[0].strip() and model.fits(entry[0])]
     if not specs:
         raise DataError(
             "--trace has nothing to show: there is no input in which the model knows anything and that is not longer than "
@@ -209,10 +209,10 @@ def _keep_first(
     inputs: "Iterable[tuple[str, ConstraintSpec]]", noted: "list[tuple[str, ConstraintSpec]]"
 ) -> "Iterator[tuple[str, ConstraintSpec]]":
     """The inputs unchanged; the first are appended to `noted`, and one more to detect further ones."""
-    for each in inputs:
+    for text in inputs:
         if len(noted) <= TRACED:
-            noted.append(each)
-        yield each
+            noted.append(text)
+        yield text
 
 
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:

@@ -39,9 +39,7 @@ def train(
     """
     name, path, options = split_config(task, config, context.args)
     if name is None and out is None:
-        raise ConfigError(
-            "train needs a task and a run directory, regard train TASK --out DIR, or --out RUN to resume a run"
-        )
+        raise ConfigError("train needs a task and a run directory: regard train TASK --out DIR; --out RUN resumes a run")
     overrides = settings(options)  # mistakes are answered before torch is waited for
     if name is not None:
         chosen = read_config(name, path, options)

@@ -91,8 +91,8 @@ def load_traces(
     what: list[str], beam: int | None, device: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> "list[Trace]":
     """Traces read from files, or recorded by running each directory's model on the INPUT, which comes last."""
-    texts = [each for place, each in enumerate(what) if _is_input(Path(each), place)]
-    paths = [Path(each) for each in what if each not in texts]
+    texts = [argument for place, argument in enumerate(what) if _is_input(Path(argument), place)]
+    paths = [Path(argument) for argument in what if argument not in texts]
     if len(texts) > 1 or (texts and what[-1] != texts[0]) or not paths:
         raise DataError(
             f"there is no {shortened(texts[0])}; give a trace, or a directory that `regard train` made and one INPUT "

@@ -25,20 +25,22 @@ class Scale(NamedTuple):
 
 def scale(column: Column, outcomes: Sequence[Outcome], seeds: int) -> Scale:
     """Scale from the least to the greatest value of all trainings, with the ends of intervals where those are shown."""
-    numbers = [value for each in outcomes if (value := column.of(each)) is not None]
+    numbers = [value for outcome in outcomes if (value := column.of(outcome)) is not None]
     if seeds == 1:
-        numbers += [end for each in outcomes for end in column.interval(each) or ()]
+        numbers += [end for outcome in outcomes for end in column.interval(outcome) or ()]
     return Scale(min(numbers), max(numbers)) if numbers else Scale(0.0, 0.0)
 
 
 def strip(column: Column, outcomes: Sequence[Outcome], shared: Scale) -> str:
     """SVG of one cell. A single training has its bootstrap interval in place of the deviation."""
-    measured = [(each, value) for each in outcomes if (value := column.of(each)) is not None]
+    measured = [(outcome, value) for outcome in outcomes if (value := column.of(outcome)) is not None]
     spread = Spread(tuple(value for _, value in measured))
     whisker = column.interval(measured[0][0]) if len(measured) == 1 else None
     if (deviation := spread.deviation) is not None:
         whisker = spread.mean - deviation, spread.mean + deviation
-    title = "; ".join(f"{each.seed}: {format_number(value)}{_between(column.interval(each))}" for each, value in measured)
+    title = "; ".join(
+        f"{outcome.seed}: {format_number(value)}{_between(column.interval(outcome))}" for outcome, value in measured
+    )
     middle = HEIGHT / 2
     marks = [f'<line class="axis" x1="{EDGE}" x2="{WIDTH - EDGE}" y1="{middle}" y2="{middle}"/>']
     if whisker is not None:

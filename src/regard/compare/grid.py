@@ -44,9 +44,9 @@ def table(grid: Grid) -> str:
     settings = grid.comparison.settings
     named = settings[:-1] if len(settings) > 1 else settings
     corner = "".join(
-        f'<th class="name" rowspan="2">{sorter(escape(each), f"r{place}")}</th>' for place, each in enumerate(named)
+        f'<th class="name" rowspan="2">{sorter(escape(setting), f"r{place}")}</th>' for place, setting in enumerate(named)
     )
-    over = "".join(f'<th data-span colspan="{len(grid.columns)}">{_group(grid, each)}</th>' for each in grid.groups)
+    over = "".join(f'<th data-span colspan="{len(grid.columns)}">{_group(grid, group)}</th>' for group in grid.groups)
     under = "".join(
         _heading(grid, number, place) for number in range(len(grid.groups)) for place in range(len(grid.columns))
     )
@@ -59,7 +59,7 @@ def trainings(grid: Grid) -> str:
     parts = has_two_parts(grid.columns)
     names = [*map(escape, grid.comparison.settings), both("seed", "种子"), both("state", "状态"), both("folder", "目录")]
     names += [both(*figure(column, parts)) for column in grid.columns]
-    rows = "".join(_training(grid, each) for each in grid.comparison.outcomes)
+    rows = "".join(_training(grid, outcome) for outcome in grid.comparison.outcomes)
     head = "".join(f"<th>{name}</th>" for name in names)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -72,7 +72,7 @@ def sorter(label: str, key: str, less: bool = True) -> str:
 def _marks(numbers: dict[Values, Spread], column: Column, groups: list[Values]) -> dict[Values, Mark]:
     found: dict[Values, Mark] = {}
     for group in groups:
-        mine = {values: each for values, each in numbers.items() if not group or values[-1:] == group}
+        mine = {values: number for values, number in numbers.items() if not group or values[-1:] == group}
         found |= mark_best(mine, column.name in LOWER_IS_BETTER)
     return found
 
@@ -91,8 +91,8 @@ def _heading(grid: Grid, number: int, place: int) -> str:
 
 def _row(grid: Grid, row: Values) -> str:
     names = "".join(
-        f'<th class="name" scope="row" data-key="r{place}" data-text="{escape(each)}">{escape(each)}</th>'
-        for place, each in enumerate(row)
+        f'<th class="name" scope="row" data-key="r{place}" data-text="{escape(value)}">{escape(value)}</th>'
+        for place, value in enumerate(row)
     )
     return f"<tr>{names}{''.join(_cells(grid, row + group, number) for number, group in enumerate(grid.groups))}</tr>"
 
@@ -100,7 +100,7 @@ def _row(grid: Grid, row: Values) -> str:
 def _cells(grid: Grid, values: Values, number: int) -> str:
     """One group of a row: its metrics, or its state."""
     outcomes = grid.cells[values]
-    if not any(each.state == "done" for each in outcomes):
+    if not any(outcome.state == "done" for outcome in outcomes):
         reason = escape(outcomes[0].reason or "")
         state = both(*STATES[outcomes[0].state])
         return f'<td class="{outcomes[0].state} edge" data-span colspan="{len(grid.columns)}" title="{reason}">{state}</td>'
@@ -128,4 +128,4 @@ def _training(grid: Grid, outcome: Outcome) -> str:
         value, interval = column.of(outcome), column.interval(outcome)
         between = f" <small>[{format_number(interval[0])}, {format_number(interval[1])}]</small>" if interval else ""
         cells.append("–" if value is None else format_number(value) + between)
-    return f"<tr>{''.join(f'<td>{each}</td>' for each in cells)}</tr>"
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"

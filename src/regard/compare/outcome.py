@@ -64,19 +64,22 @@ class Comparison(NamedTuple):
 
     def columns(self) -> list[Column]:
         """All metrics of the trainings, the test set first, costs last."""
-        parts = [(part, each.figures.get(part) or {}) for part in ("test", "valid") for each in self.outcomes]
+        parts = [(part, outcome.figures.get(part) or {}) for part in ("test", "valid") for outcome in self.outcomes]
         named = [Column(part, name) for part, table in parts for name, entry in table.items() if not isinstance(entry, list)]
-        costs = [Column("", name) for name in COSTS if any(name in each.figures for each in self.outcomes)]
+        costs = [Column("", name) for name in COSTS if any(name in outcome.figures for outcome in self.outcomes)]
         return list(dict.fromkeys([*named, *costs]))
 
     def combinations(self) -> dict[tuple[str, ...], list[Outcome]]:
         """The trainings of each combination of values, one for each seed."""
         entry: dict[tuple[str, ...], list[Outcome]] = {}
-        for each in self.outcomes:
-            entry.setdefault(each.values, []).append(each)
+        for outcome in self.outcomes:
+            entry.setdefault(outcome.values, []).append(outcome)
         return entry
 
     def plain(self) -> dict[str, Any]:
         """The comparison as a dictionary, for JSON."""
-        runs = [each._asdict() | {"values": dict(zip(self.settings, each.values, strict=True))} for each in self.outcomes]
+        runs = [
+            outcome._asdict() | {"values": dict(zip(self.settings, outcome.values, strict=True))}
+            for outcome in self.outcomes
+        ]
         return {"task": self.task, "settings": self.settings, "seeds": self.seeds, "beam": self.beam, "runs": runs}

@@ -41,7 +41,7 @@ def _header(comparison: Comparison) -> str:
     """Varied settings, seeds, and finished trainings."""
     settings = "</code>, <code>".join(map(escape, comparison.settings))
     combinations, seeds, all_of_it = len(comparison.combinations()), comparison.seeds, len(comparison.outcomes)
-    done = sum(each.state == "done" for each in comparison.outcomes)
+    done = sum(outcome.state == "done" for outcome in comparison.outcomes)
     beam = comparison.beam or 0
     english = f"{combinations} combinations × {seeds} {'seed' if seeds == 1 else 'seeds'}: {done} of {all_of_it} trained"
     chinese = f"{combinations} 种组合 × {seeds} 个种子：已训练 {done} / {all_of_it}"
@@ -67,7 +67,7 @@ def _found(grid: Grid) -> str:
     lines = (
         _sentence(grid, best, is_indistinguishable, columns) for (best, is_indistinguishable), columns in agreeing.items()
     )
-    return f"<ul>{''.join(f'<li>{each}</li>' for each in lines)}</ul>"
+    return f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 
 
 def _sentence(grid: Grid, best: tuple[Values, ...], is_indistinguishable: tuple[Values, ...], columns: list[Column]) -> str:
@@ -106,8 +106,10 @@ def _chosen(grid: Grid) -> str:
 
 def _lost(comparison: Comparison) -> str:
     """Reasons of failed trainings."""
-    lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]
-    lines = dict.fromkeys(f'<li>{_name(each)}: <span lang="en">{escape(each.reason or "")}</span></li>' for each in lost)
+    lost = [outcome for outcome in comparison.outcomes if outcome.state in ("failed", "impossible")]
+    lines = dict.fromkeys(
+        f'<li>{_name(outcome)}: <span lang="en">{escape(outcome.reason or "")}</span></li>' for outcome in lost
+    )
     return f"<h2>{both('What did not train', '未能训练的组合')}</h2><ul>{''.join(lines)}</ul>" if lines else ""
 
 

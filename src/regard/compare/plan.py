@@ -42,11 +42,11 @@ def plan(
     Names and values that do not exist are refused here, before anything trains; a combination that cannot be built stays in
     the plan with the reason, unless no combination can.
     """
-    settings = [each.setting for each in varied_settings]
+    settings = [varied_setting.setting for varied_setting in varied_settings]
     configs: dict[tuple[str, ...], Any] = {}
-    for values in product(*(each.values for each in varied_settings)):
+    for values in product(*(varied_setting.values for varied_setting in varied_settings)):
         combination = dict(zip(settings, values, strict=True))
-        extra = [each for more in conditional if more.holds(combination) for each in more.settings]
+        extra = [setting for more in conditional if more.holds(combination) for setting in more.settings]
         configs[values] = read([*extra, *(f"{setting}={value}" for setting, value in combination.items())])
     check_settings(list(configs.values()), default)
     refused = {values: find_obstacle(config) for values, config in configs.items()}
@@ -120,10 +120,10 @@ def find_obstacle(config: Any) -> str | None:
 def check_folders(planned: Sequence[Planned]) -> None:
     """Raise where two trainings would share a directory."""
     taken: dict[str, Planned] = {}
-    for each in planned:
-        if (other := taken.setdefault(each.folder, each)) is not each:
-            raise ConfigError(f"{other} and {each} would both train in {each.folder}; compare them in two directories")
+    for run in planned:
+        if (other := taken.setdefault(run.folder, run)) is not run:
+            raise ConfigError(f"{other} and {run} would both train in {run.folder}; compare them in two directories")
 
 
 def _safe(value: str) -> str:
-    return "".join(each if each.isalnum() or each in SAFE else "_" for each in value)
+    return "".join(letter if letter.isalnum() or letter in SAFE else "_" for letter in value)

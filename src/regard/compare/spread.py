@@ -48,8 +48,8 @@ def mark_best(spreads: Mapping[Key, Spread], less: bool) -> dict[Key, Mark]:
     if not spreads:
         return {}
     first = (min if less else max)(spreads, key=lambda key: spreads[key].mean)
-    marks: dict[Key, Mark] = {key: "near" for key, each in spreads.items() if is_indistinguishable(spreads[first], each)}
-    return marks | {key: "best" for key, each in spreads.items() if each.mean == spreads[first].mean}
+    marks: dict[Key, Mark] = {key: "near" for key, spread in spreads.items() if is_indistinguishable(spreads[first], spread)}
+    return marks | {key: "best" for key, spread in spreads.items() if spread.mean == spreads[first].mean}
 
 
 def format_number(value: float) -> str:

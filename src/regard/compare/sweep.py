@@ -34,8 +34,8 @@ class Sweep:
     ):
         self.task, self.settings, self.out = task, settings, out
         self.seeds, self.jobs, self.beam = seeds, jobs, beam
-        self.planned = {each.folder: each for each in planned}
-        self.outcomes = {each.folder: self.load_outcome(each) for each in planned}
+        self.planned = {run.folder: run for run in planned}
+        self.outcomes = {run.folder: self.load_outcome(run) for run in planned}
 
     def run(self, quiet: bool) -> str:
         """Train what is not trained yet, and return the table. A signal stops it; the next start resumes."""
@@ -45,7 +45,7 @@ class Sweep:
         except OSError as error:
             text = f"cannot write to {self.out}: {error.strerror}; choose a directory that can be written"
             raise RefusedError(text) from error
-        todo = [self.job(self.planned[each.folder]) for each in self.outcomes.values() if each.state == "waiting"]
+        todo = [self.job(self.planned[outcome.folder]) for outcome in self.outcomes.values() if outcome.state == "waiting"]
         self.write()
         display = create_display(len(todo), quiet)
 
@@ -91,9 +91,11 @@ class Sweep:
         columns = self.comparison().columns()
         if outcome.state != "done":
             return f"failed: {outcome.reason}"
-        first = [each for each in columns if not each.cost][:1]
+        first = [column for column in columns if not column.cost][:1]
         figures = [
-            f"{label(each, columns)} {format_number(value)}" for each in first if (value := each.of(outcome)) is not None
+            f"{label(column, columns)} {format_number(value)}"
+            for column in first
+            if (value := column.of(outcome)) is not None
         ]
         return ", ".join([*figures, f"{format_time(outcome.figures['seconds'])} of training"])
 
@@ -103,7 +105,7 @@ class Sweep:
 
     def failed(self) -> list[Outcome]:
         """The failed trainings."""
-        return [each for each in self.outcomes.values() if each.state == "failed"]
+        return [outcome for outcome in self.outcomes.values() if outcome.state == "failed"]
 
     def write(self) -> None:
         """Write compare.md, compare.json and compare.html, each atomically."""

@@ -17,7 +17,7 @@ def tabulate(comparison: Comparison) -> str:
     marked = {column: {} if column.cost else mark_best(cells[column], column.name in LOWER_IS_BETTER) for column in columns}
     lines = [[*comparison.settings, "n", *(label(column, columns) for column in columns)]]
     for values, outcomes in rows.items():
-        done = [each for each in outcomes if each.state == "done"]
+        done = [outcome for outcome in outcomes if outcome.state == "done"]
         values_of_row = (
             f"{format_cell(column, cells[column][values])}{SIGNS[marked[column].get(values)]}"
             if values in cells[column]
@@ -31,7 +31,8 @@ def tabulate(comparison: Comparison) -> str:
 def spreads(column: Column, rows: dict[tuple[str, ...], list[Outcome]]) -> dict[tuple[str, ...], Spread]:
     """Values of one metric in each combination that has any."""
     numbers_of = {
-        values: tuple(x for each in outcomes if (x := column.of(each)) is not None) for values, outcomes in rows.items()
+        values: tuple(x for outcome in outcomes if (x := column.of(outcome)) is not None)
+        for values, outcomes in rows.items()
     }
     return {values: Spread(numbers) for values, numbers in numbers_of.items() if numbers}
 
@@ -60,8 +61,8 @@ def write_notes(comparison: Comparison) -> list[str]:
             "* marks the best and what ties with it. Each was trained once, so what a seed changes is not known: --seeds 3 "
             "shows it."
         )
-    lost = [each for each in comparison.outcomes if each.state in ("failed", "impossible")]
-    reasons = dict.fromkeys(f"- {name_outcome(each)}: {each.reason}" for each in lost)
+    lost = [outcome for outcome in comparison.outcomes if outcome.state in ("failed", "impossible")]
+    reasons = dict.fromkeys(f"- {name_outcome(outcome)}: {outcome.reason}" for outcome in lost)
     return [spread, *(["\n".join(reasons)] if reasons else [])]
 
 

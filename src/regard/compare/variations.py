@@ -44,33 +44,33 @@ class Conditional(NamedTuple):
 
     def holds(self, combination: Mapping[str, str]) -> bool:
         """True where the condition holds for a combination."""
-        return all(combination[each.setting] in each.values for each in self.when)
+        return all(combination[varied.setting] in varied.values for varied in self.when)
 
 
 def parse_varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
     """Parse all --vary options, for a config of this class."""
     found = [parse_setting(text, kind, "--vary") for text in texts]
-    for place, each in enumerate(found):
-        if each.setting == "train.seed":
+    for place, entry in enumerate(found):
+        if entry.setting == "train.seed":
             raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
-        if each.setting in [other.setting for other in found[:place]]:
-            raise ConfigError(f"--vary names {each.setting} twice; put all its values behind one =")
+        if entry.setting in [other.setting for other in found[:place]]:
+            raise ConfigError(f"--vary names {entry.setting} twice; put all its values behind one =")
     return found
 
 
 def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], kind: type[Any]) -> list[Conditional]:
     """Parse all --with options."""
-    known = {each.setting: each.values for each in varied_settings}
+    known = {varied_setting.setting: varied_setting.values for varied_setting in varied_settings}
     found = []
     for text in texts:
         before, colon, after = text.partition(": ")
         when, settings = split_words(before), split_words(after)
-        if not colon or not when or not settings or not all("=" in each for each in (*when, *settings)):
+        if not colon or not when or not settings or not all("=" in option for option in (*when, *settings)):
             raise ConfigError(f"--with needs SETTING=VALUE: SETTING=VALUE ..., got {text!r}; for example {EXAMPLE}")
-        conditions = tuple(parse_setting(each, kind, "--with") for each in when)
-        for each in conditions:
-            check_condition(each, known)
-        for setting in (each.partition("=")[0] for each in settings):
+        conditions = tuple(parse_setting(varied, kind, "--with") for varied in when)
+        for condition in conditions:
+            check_condition(condition, known)
+        for setting in (override.partition("=")[0] for override in settings):
             if setting in {*known, "train.seed"}:
                 raise ConfigError(f"--with {text!r} sets {setting}, which compare varies itself; leave it out")
         found.append(Conditional(conditions, tuple(settings)))
@@ -83,7 +83,9 @@ def parse_setting(text: str, kind: type[Any], option: str) -> Varied:
     parts = values.split(",")
     if not equals or not setting or not all(parts):
         raise ConfigError(f"compare needs {option} SETTING=VALUE,VALUE with no value empty, got {text!r}")
-    return Varied(setting, tuple(dict.fromkeys(each for value in parts for each in expand_value(setting, value, kind))))
+    return Varied(
+        setting, tuple(dict.fromkeys(expanded for value in parts for expanded in expand_value(setting, value, kind)))
+    )
 
 
 def expand_value(setting: str, value: str, kind: type[Any]) -> list[str]:
@@ -95,7 +97,7 @@ def expand_value(setting: str, value: str, kind: type[Any]) -> list[str]:
         return [value]
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
-        return [*none, *(name for each in kinds for name in members(each))]
+        return [*none, *(name for kind in kinds for name in members(kind))]
     found = registry.names("output_heads") if setting in OUTPUTS else choices(kind, setting)
     if not found:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
@@ -125,12 +127,12 @@ def members(kind: str) -> list[str]:
 def choices(kind: Any, setting: str) -> list[str]:
     """Possible values of a setting with a short list of them."""
     for name in setting.split("."):
-        known = {each.name: each.type for each in fields(kind)} if is_dataclass(kind) else {}
+        known = {field.name: field.type for field in fields(kind)} if is_dataclass(kind) else {}
         kind = known.get(name)
     if kind is bool:
         return ["false", "true"]
-    literals = [each for each in (kind, *get_args(kind)) if get_origin(each) is Literal]
-    return [str(value) for each in literals for value in get_args(each)]
+    literals = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
+    return [str(value) for literal in literals for value in get_args(literal)]
 
 
 def check_condition(condition: Varied, known: Mapping[str, Sequence[str]]) -> None:

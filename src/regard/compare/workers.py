@@ -51,8 +51,8 @@ def run_jobs(
                 over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 if interruption.signal is not None:
                     raise interruption.exit()
-                for each in over:
-                    on_end(waiting.pop(each), each.result())
+                for override in over:
+                    on_end(waiting.pop(override), override.result())
         finally:
             workers.stop()  # before the pool waits for its threads
 

@@ -118,10 +118,10 @@ def read_parameters(name: str, table: Mapping[str, Any], group: str, paths: Sequ
     values: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and key in stages:
-            for inner, each in value.items():
+            for inner, setting in value.items():
                 if inner not in stages[key]:
                     raise ConfigError(_unknown(f"{group}{key}.{inner}", {key: stages[key]}, paths))
-                _put(values, stages, key, inner, _read(f"{group}{key}.{inner}", stages[key][inner], each))
+                _put(values, stages, key, inner, _read(f"{group}{key}.{inner}", stages[key][inner], setting))
             continue
         owners = [stage for stage, parameters in stages.items() if key in parameters]
         path = f"{group}{key}"
@@ -209,7 +209,7 @@ def _find_scalar(argument: inspect.Parameter) -> Any:
     """The numbers, texts and switches that an argument may be, as a type; None where it is none of them."""
     annotation, default = argument.annotation, argument.default
     if isinstance(annotation, str):
-        annotation = {each.__name__: each for each in SCALARS}.get(annotation, Any)
+        annotation = {scalar.__name__: scalar for scalar in SCALARS}.get(annotation, Any)
     if annotation in (argument.empty, Any):
         return type(default) if type(default) in SCALARS else None
     union = get_origin(annotation) in (Union, types.UnionType)

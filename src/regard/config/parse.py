@@ -191,12 +191,12 @@ def shorthand(kind: Any, table: Any) -> Any:
     """A bare string where a part with a name belongs becomes that part: attention = "additive"."""
     if not is_dataclass(kind):
         return table
-    names = [each.name for each in fields(kind)]
+    names = [field.name for field in fields(kind)]
     if isinstance(table, str) and names and names[0] == "name":
         return {"name": table}
     if not isinstance(table, Mapping):
         return table
-    kinds = {each.name: each.type for each in fields(kind)}
+    kinds = {field.name: field.type for field in fields(kind)}
     if FIELD in kinds:  # what is no setting of the part is a parameter of a stage
         own = {key: value for key, value in table.items() if key in kinds and key != FIELD}
         rest = {key: value for key, value in table.items() if key not in own and key != FIELD}
@@ -210,14 +210,14 @@ def type_parameters(kind: Any, table: Mapping[str, Any], group: str = "", paths:
     """The table with each parameter of a stage as its stage types it; raises for one that no stage has."""
     paths = paths or everything(kind)
     typed = dict(table)
-    for each in fields(kind):
-        part = typed.get(each.name)
-        if not is_dataclass(each.type) or not isinstance(part, Mapping):
+    for field in fields(kind):
+        part = typed.get(field.name)
+        if not is_dataclass(field.type) or not isinstance(part, Mapping):
             continue
-        path = f"{group}{each.name}."
-        typed[each.name] = type_parameters(each.type, part, path, paths)
-        if part.get(FIELD) and isinstance(name := part.get("name", _default_name(each)), str):
-            typed[each.name][FIELD] = read_parameters(name, part[FIELD], path, paths)
+        path = f"{group}{field.name}."
+        typed[field.name] = type_parameters(field.type, part, path, paths)
+        if part.get(FIELD) and isinstance(name := part.get("name", _default_name(field)), str):
+            typed[field.name][FIELD] = read_parameters(name, part[FIELD], path, paths)
     return typed
 
 
@@ -261,11 +261,11 @@ def _first_path(path: str, value: Any) -> str:
 def everything(kind: Any) -> list[str]:
     """Every dotted path of a config, for help and for guessing what was meant."""
     found = []
-    for each in fields(kind):
-        if each.name == FIELD:
+    for field in fields(kind):
+        if field.name == FIELD:
             continue
-        inner = next((part for part in (each.type, *get_args(each.type)) if is_dataclass(part)), None)
-        found += [f"{each.name}.{path}" for path in everything(inner)] if inner else [each.name]
+        inner = next((part for part in (field.type, *get_args(field.type)) if is_dataclass(part)), None)
+        found += [f"{field.name}.{path}" for path in everything(inner)] if inner else [field.name]
     return found
 
 
@@ -278,6 +278,6 @@ def write(config: Any) -> str:
 
 def plain(config: Any) -> dict[str, Any]:
     """A config as a table, the parameters of stages beside the name of their attention."""
-    values = {each.name: getattr(config, each.name) for each in fields(config)}
+    values = {field.name: getattr(config, field.name) for field in fields(config)}
     values |= values.pop(FIELD, {})
     return {name: plain(value) if is_dataclass(value) else value for name, value in values.items() if value is not None}

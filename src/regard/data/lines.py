@@ -165,7 +165,7 @@ def unreadable(path: str, error: Exception) -> str:
     """Why a file cannot be read, and what may have been meant."""
     if isinstance(error, FileNotFoundError):
         folder = Path(path).parent
-        others = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        others = [path.name for path in folder.iterdir()] if folder.is_dir() else []
         near = difflib.get_close_matches(Path(path).name, others, n=1)
         hint = f"did you mean {folder / near[0]}?" if near else "check the path"
         return f"there is no file {path}; {hint}"

@@ -95,7 +95,7 @@ class Packed:
         data, documents = np.full(len(rows) * self.places, PAD, np.int64), np.zeros(len(rows) * self.places, np.int64)
         data[there] = side.data[np.repeat(side.starts[indices], lengths) + within]
         documents[there] = np.repeat(number, lengths)
-        whole, numbers = (torch.from_numpy(each.reshape(len(rows), self.places)) for each in (data, documents))
+        whole, numbers = (torch.from_numpy(values.reshape(len(rows), self.places)) for values in (data, documents))
         return Padded(whole, numbers > 0, numbers)
 
 

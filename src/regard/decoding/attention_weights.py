@@ -20,7 +20,9 @@ def collect_weights_by_row(attended: Mapping[str, Attended]) -> dict[str, Float[
     An attention whose memory serves several hypotheses has them on its query axis, (sources, heads, beams, keys); one with a
     memory for each has (rows, heads, 1, keys). Both become rows, which are sources x beams.
     """
-    return {name: each.weights.transpose(1, 2).flatten(0, 1) for name, each in attended.items() if each.weights is not None}
+    return {
+        name: result.weights.transpose(1, 2).flatten(0, 1) for name, result in attended.items() if result.weights is not None
+    }
 
 
 def is_cross_attention(name: str) -> bool:
@@ -32,7 +34,7 @@ def select_attention(weights: Mapping[str, Float[Tensor, "rows heads keys"]], na
     """Select the requested attention by its name, or the first cross-attention; in an ensemble, the mean of its members."""
     if name is None:
         over = list(filter(is_cross_attention, weights))
-        name = next((each for each in over if not each[0].isdecimal()), over[0] if over else None)
+        name = next((parts for parts in over if not parts[0].isdecimal()), over[0] if over else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
     if name not in weights:
@@ -51,12 +53,12 @@ def find_memory(memory: Tree, name: str, keys: int) -> Memory | None:
     for named in leaves(memory, dict):
         if isinstance(source := named.get(name), Memory):
             return source
-    return next((each for each in leaves(memory, Memory) if each.values.shape[2] == keys), None)
+    return next((leaf for leaf in leaves(memory, Memory) if leaf.values.shape[2] == keys), None)
 
 
 def find_source_mask(memory: Tree) -> Bool[Tensor, "sources keys"] | None:
     """Padding mask of a source, by the first attention that reads it; None: all are kept."""
-    return next((each.keep for each in leaves(memory, Memory)), None)
+    return next((leaf.keep for leaf in leaves(memory, Memory)), None)
 
 
 def collect_path_weights(
@@ -84,11 +86,11 @@ def compute_target_weights(
     """
     rows = pad([list(target) for target in targets]).to(find_tensor(memory).device)
     attended = decoder(shifted(rows.data), memory, weights=True).attended
-    weights = {name: each.weights for name, each in attended.items() if each.weights is not None}
+    weights = {name: result.weights for name, result in attended.items() if result.weights is not None}
     return [
         {
-            name: _trim_keys(name, each[sentence, :, : len(target), : _count_keys(name, each, target)], memory, sentence)
-            for name, each in weights.items()
+            name: _trim_keys(name, weight[sentence, :, : len(target), : _count_keys(name, weight, target)], memory, sentence)
+            for name, weight in weights.items()
         }
         for sentence, target in enumerate(targets)
     ]

@@ -77,8 +77,8 @@ def beam(
     if tree is not None and answers[0]:
         tree.choose(answers[0][0])
     return [
-        [search.history.backtrace(ending, weights) for ending in each] or [make_empty_hypothesis(weights)]
-        for each in answers
+        [search.history.backtrace(ending, weights) for ending in answer] or [make_empty_hypothesis(weights)]
+        for answer in answers
     ]
 
 
@@ -170,7 +170,7 @@ class BeamSearch:
             logs = self.guard.forbid(constraints, logs)
         extensions = self.extend(active, logs, constraints)
         self.end(active, extensions.ahead, covered, extensions.ended, extensions.groups, finished=True)
-        cut = torch.tensor([[self.most[each] == len(self.history)] for each in active.sentences])
+        cut = torch.tensor([[self.most[sentence] == len(self.history)] for sentence in active.sentences])
         if cut.any():
             whole = cut & (extensions.grown.scores > IMPOSSIBLE) & self.met(extensions.grown, constraints)
             self.end(active, extensions.grown, covered, whole, extensions.grown_groups, finished=False)
@@ -228,7 +228,7 @@ class BeamSearch:
         coverage = received if coverage is None else coverage + received
         keep = find_key_mask(active.memory, name, coverage.shape[1])
         keep = None if keep is None else keep.repeat_interleave(active.width, dim=0)
-        return coverage, [self.rules.coverage_penalty * each for each in penalise_coverage(coverage, keep).tolist()]
+        return coverage, [self.rules.coverage_penalty * value for value in penalise_coverage(coverage, keep).tolist()]
 
     def end(
         self,
@@ -243,7 +243,7 @@ class BeamSearch:
         length, width = len(self.history), which.shape[1]
         places = which.nonzero()[:, 0].tolist()
         of = [0] * len(places) if groups is None else groups[:, :width][which].tolist()
-        scores, logprobs, tokens, rows = (each[:, :width][which].tolist() for each in ahead)
+        scores, logprobs, tokens, rows = (tensor[:, :width][which].tolist() for tensor in ahead)
         for place, group, score, logprob, token, row in zip(places, of, scores, logprobs, tokens, rows, strict=True):
             sentence = active.sentences[place]
             normalised = penalise_length(score, length, self.rules.length_penalty) + covered[row]
@@ -263,7 +263,7 @@ class BeamSearch:
             return True
         if len(pool) >= beams:
             now = penalise_length(growing, length, alpha)
-            if sum(penalise_length(each.score, each.step + 1, alpha) >= now for each in pool) >= beams:
+            if sum(penalise_length(hypothesis.score, hypothesis.step + 1, alpha) >= now for hypothesis in pool) >= beams:
                 return True
         if not self.rules.early or len(pool) < best:
             return False

@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
         ended = self.tokens == EOS
         order = ended.int().argsort(dim=1, stable=True)[:, :beams]
         scores, logprobs, tokens, rows = (
-            each.gather(1, order) for each in self._replace(scores=self.scores.masked_fill(ended, IMPOSSIBLE))
+            tensor.gather(1, order) for tensor in self._replace(scores=self.scores.masked_fill(ended, IMPOSSIBLE))
         )
         return Candidates(scores, logprobs, tokens, rows)
 
@@ -82,7 +82,7 @@ class ActiveBeam(NamedTuple):
 
         No row can contribute more than beams + 1 of them, so only those leave the device.
         """
-        values, tokens = (each.cpu() for each in select_highest(logs, beams + 1))
+        values, tokens = (tensor.cpu() for tensor in select_highest(logs, beams + 1))
         sentences, width = self.scores.shape
         totals = (self.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
         scores, places = select_highest(totals, beams + width)
@@ -103,12 +103,12 @@ class ActiveBeam(NamedTuple):
     ) -> "ActiveBeam":
         """Next beam after a step: the remaining sentences, with the state rows that their hypotheses extend."""
         where, stay = find_device(self.memory), torch.tensor(staying)
-        grown = Candidates(*(each[stay] for each in grown))
+        grown = Candidates(*(tensor[stay] for tensor in grown))
         width = int((grown.scores > IMPOSSIBLE).sum(1).max())
-        scores, logprobs, tokens, rows = (each[:, :width] for each in grown)
+        scores, logprobs, tokens, rows = (tensor[:, :width] for tensor in grown)
         memory = self.memory if len(staying) == len(self.sentences) else select(self.memory, stay.to(where))
         return ActiveBeam(
-            [self.sentences[each] for each in staying],
+            [self.sentences[index] for index in staying],
             scores,
             SearchStep(tokens.flatten().tolist(), logprobs.flatten().tolist(), rows.flatten().tolist()),
             memory,

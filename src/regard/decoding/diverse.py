@@ -53,7 +53,7 @@ def drop_finished_groups(extensions: Extensions, over: Callable[[int, int, float
             if over(place, group, float(scores[place, mine].max())):
                 scores[place, mine] = IMPOSSIBLE
     order = (scores == IMPOSSIBLE).int().argsort(dim=1, stable=True)
-    ordered = Candidates(*(each.gather(1, order) for each in grown._replace(scores=scores)))
+    ordered = Candidates(*(tensor.gather(1, order) for tensor in grown._replace(scores=scores)))
     staying = (scores > IMPOSSIBLE).any(1).nonzero()[:, 0].tolist()
     return extensions._replace(grown=ordered, grown_groups=numbers.gather(1, order)), staying
 
@@ -87,9 +87,9 @@ def _restore_scores(fined: Candidates, active: ActiveBeam, logs: Float[Tensor, "
 
 
 def _concatenate(groups: Sequence[Candidates]) -> Candidates:
-    return Candidates(*(torch.cat(each, 1) for each in zip(*groups, strict=True)))
+    return Candidates(*(torch.cat(tensor, 1) for tensor in zip(*groups, strict=True)))
 
 
 def _number_groups(groups: Sequence[Candidates]) -> Tensor:
     """Group of each column."""
-    return torch.cat([torch.full(each.tokens.shape, number) for number, each in enumerate(groups)], 1)
+    return torch.cat([torch.full(group.tokens.shape, number) for number, group in enumerate(groups)], 1)

@@ -21,14 +21,18 @@ def rank_by_utility(hypotheses: Sequence[Hypothesis], utility: Utility, *, sampl
 
     Hypotheses cut off by the length limit come behind finished ones; of equals, the likelier one is first.
     """
-    shares = [1 / len(hypotheses)] * len(hypotheses) if sampled else normalise_scores([each.score for each in hypotheses])
-    distinct = {tuple(each.tokens): each for each in sorted(hypotheses, key=lambda each: each.score)}
+    shares = (
+        [1 / len(hypotheses)] * len(hypotheses)
+        if sampled
+        else normalise_scores([hypothesis.score for hypothesis in hypotheses])
+    )
+    distinct = {tuple(hypothesis.tokens): hypothesis for hypothesis in sorted(hypotheses, key=lambda each: each.score)}
     weights = dict.fromkeys(distinct, 0.0)
-    for each, share in zip(hypotheses, shares, strict=True):
-        weights[tuple(each.tokens)] += share
+    for hypothesis, share in zip(hypotheses, shares, strict=True):
+        weights[tuple(hypothesis.tokens)] += share
     valued = [
-        each._replace(normalised=sum(share * utility(each.tokens, other) for other, share in weights.items()))
-        for each in distinct.values()
+        hypothesis._replace(normalised=sum(share * utility(hypothesis.tokens, other) for other, share in weights.items()))
+        for hypothesis in distinct.values()
     ]
     return sorted(valued, key=lambda each: (not each.finished, -each.normalised, -each.score))
 

@@ -210,19 +210,19 @@ class Searcher:
     def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
         """First hypothesis of each text."""
         distinct: dict[str, Hypothesis] = {}
-        for each in few:
-            distinct.setdefault(self.text(each.tokens), each)
+        for hypothesis in few:
+            distinct.setdefault(self.text(hypothesis.tokens), hypothesis)
         return list(distinct.values())
 
 
 def _attend(decoder: Decoder, memory: Tree, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
     """The same hypotheses with their attention weights, computed by teacher forcing."""
-    places = [(row, rank) for row, few in enumerate(hypotheses) for rank, each in enumerate(few) if each.tokens]
-    filled = [[each._replace(weights={}) for each in few] for few in hypotheses]
+    places = [(row, rank) for row, few in enumerate(hypotheses) for rank, tensor in enumerate(few) if tensor.tokens]
+    filled = [[hypothesis._replace(weights={}) for hypothesis in few] for few in hypotheses]
     if places:
         rows = torch.tensor([row for row, _ in places], device=find_device(memory))
         targets = [hypotheses[row][rank].tokens for row, rank in places]
         weights = compute_target_weights(decoder, select(memory, rows), targets)
-        for (row, rank), each in zip(places, weights, strict=True):
-            filled[row][rank] = filled[row][rank]._replace(weights=each)
+        for (row, rank), weight in zip(places, weights, strict=True):
+            filled[row][rank] = filled[row][rank]._replace(weights=weight)
     return filled

@@ -67,8 +67,8 @@ def decode_stepwise(
         endings |= _collect_endings(moment, sentences, scores, len(history), most)
         staying = [row for row, sentence in enumerate(sentences) if sentence not in endings]
     return [
-        history.backtrace(endings[each], weights) if each in endings else make_empty_hypothesis(weights)
-        for each in range(len(most))
+        history.backtrace(endings[row], weights) if row in endings else make_empty_hypothesis(weights)
+        for row in range(len(most))
     ]
 
 

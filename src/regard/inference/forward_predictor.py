@@ -137,7 +137,9 @@ class ForwardPredictor(Predictor):
     def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:
         """Raise for options and settings of text generation; of the search, only search.batch_size has an effect."""
         used = [f"--{name}" for name in WRITING if options.get(name)]
-        used += [f"--{each.partition('=')[0]}" for each in settings if each.partition("=")[0] != "search.batch_size"]
+        used += [
+            f"--{setting.partition('=')[0]}" for setting in settings if setting.partition("=")[0] != "search.batch_size"
+        ]
         if used:
             raise ConfigError(
                 f"{used[0]} is for models that write text, and this one ({self.name}) writes none; leave it out"

@@ -45,8 +45,15 @@ def trace(predictor: "ForwardPredictor", inputs: Sequence[Input]) -> Trace:
 def build_example(recorder: Recorder | None, parts: "ForwardTrace", title: str) -> Example:
     """Example of one answer: its parts, behind the attentions inside the encoder that were recorded."""
     attentions = [
-        AttentionMap(name, each.query, each.key, each.weights.float().cpu().numpy().astype(np.float32), layer, source=ITSELF)
-        for layer, (name, each) in enumerate(parts.attentions.items())
+        AttentionMap(
+            name,
+            attention.query,
+            attention.key,
+            attention.weights.float().cpu().numpy().astype(np.float32),
+            layer,
+            source=ITSELF,
+        )
+        for layer, (name, attention) in enumerate(parts.attentions.items())
     ]
     inner = Example({}, ()) if recorder is None else select_encoder(recorder, parts)
     axes = {**inner.axes, **parts.axes}

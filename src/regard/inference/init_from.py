@@ -90,7 +90,7 @@ def check_model(predictor: Predictor, config: Any, codec: Any, tensors: Mapping[
     try:
         agree(named(model), tensors, f"train.init_from={origin}")
     except RefusedError as error:
-        before, now = (flat(plain(each.model)) for each in (predictor.config, config))
+        before, now = (flat(plain(settings.model)) for settings in (predictor.config, config))
         pairs = {name: (before.get(name), now.get(name)) for name in sorted({*before, *now})}
         changes = [f"model.{name} is {old} there and {new} here" for name, (old, new) in pairs.items() if old != new]
         if not changes:

@@ -78,7 +78,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         from regard.interop.onnx.engine import Onnx
         from regard.interop.onnx.external import check_graph
 
-        for graph in (each for each in files if each.endswith(".onnx")):
+        for graph in (file for file in files if file.endswith(".onnx")):
             check_graph(files[graph], str(path / graph))
         try:
             return Onnx(tasks.bind(name), config, codec, files, head)

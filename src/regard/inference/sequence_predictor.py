@@ -131,7 +131,10 @@ class SequencePredictor(Predictor):
             if isinstance(found, UndistributedError):
                 yield index, found
             else:
-                yield index, [self._make_prediction(examples[index], each, align, translations) for each in found]
+                yield (
+                    index,
+                    [self._make_prediction(examples[index], hypothesis, align, translations) for hypothesis in found],
+                )
 
     def stream(
         self,
@@ -272,7 +275,7 @@ class SequencePredictor(Predictor):
         holding = [bool(wish.include) for wish in constraints or ()]
         if constraints is not None and any(holding) and not all(holding):  # phrases widen the beam, of nobody else
             for which in (True, False):
-                places = [place for place, each in enumerate(holding) if each == which]
+                places = [place for place, holder in enumerate(holding) if holder == which]
                 some, wanted = [examples[place] for place in places], [constraints[place] for place in places]
                 known = frozenset(index for index, place in enumerate(places) if place in done)
                 outcomes = self._search(some, beams, best, weights, wanted, known)
@@ -348,7 +351,7 @@ class SequencePredictor(Predictor):
             specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
             guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
         if guard is not None:
-            lengths = [min(settings.max_length, each + room) for each, room in zip(lengths, guard.room, strict=True)]
+            lengths = [min(settings.max_length, length + room) for length, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)
         finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.forced_bos is None else ForcedBOS(self.model.decoder, settings.forced_bos)

@@ -67,12 +67,16 @@ def covers(model: Any) -> str | None:
     """None where a model may write before it has read everything, else the reason that it may not."""
     if not isinstance(model, Seq2Seq):
         return f"{type(model).__name__} takes it as one (a single model, without --engine, need not)"
-    looks = [each for name, each in model.attentions().items() if name.startswith("decoder.") and is_cross_attention(name)]
+    looks = [
+        attention
+        for name, attention in model.attentions().items()
+        if name.startswith("decoder.") and is_cross_attention(name)
+    ]
     if not looks:
         return (
             "it has no attention, and knows its source by its last state (model.attention=monotonic or mocha walks over it)"
         )
-    if strange := [each for each in looks if not isinstance(each, Monotonic)]:
+    if strange := [look for look in looks if not isinstance(look, Monotonic)]:
         return f"its attention, {type(strange[0]).__name__}, looks at all of it (model.attention=monotonic or mocha walk)"
     if isinstance(model.decoder, Recurrent) and model.decoder.starts:
         return "its decoder begins with the encoder's last state (model.initial=zeros does not)"
@@ -101,8 +105,8 @@ def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
     """A memory with more behind its end."""
     if before is None:
         return more
-    both = {name: (before.memories[name], each) for name, each in more.memories.items()}
-    return more._replace(memories={name: _behind(*each) for name, each in both.items()})
+    both = {name: (before.memories[name], memory) for name, memory in more.memories.items()}
+    return more._replace(memories={name: _behind(*pair) for name, pair in both.items()})
 
 
 def _behind(first: Memory, second: Memory) -> Memory:

@@ -134,8 +134,8 @@ class RationalBlocks:
         self.query, self.key = query, key
         self.limit = 0.45 * math.log(torch.finfo(query.dtype).max)
         self.safe = _is_within(query, self.limit) and _is_within(key, self.limit)
-        clamped = (each if self.safe else each.clamp(-self.limit, self.limit) for each in (query, key))
-        self.e_query, self.e_key = ((2 * each).exp_() for each in clamped)
+        clamped = (tensor if self.safe else tensor.clamp(-self.limit, self.limit) for tensor in (query, key))
+        self.e_query, self.e_key = ((2 * tensor).exp_() for tensor in clamped)
         self.one = query.new_ones(())
 
     def tiles(self) -> Iterator[tuple[Tile, Float[Tensor, "rows some_queries some_keys hidden"]]]:

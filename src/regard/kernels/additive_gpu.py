@@ -93,7 +93,7 @@ def worthwhile(request: Request) -> bool:
     """True for one query, and where queries x keys x hidden units is large; otherwise PyTorch is faster."""
     batch, heads, queries, _ = request.query.shape
     _, _, keys, hidden = request.keys.shape
-    learns = torch.is_grad_enabled() and any(each.requires_grad for each in request[:3])
+    learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in request[:3])
     return queries == 1 or batch * heads * queries * keys * hidden >= (MIN_ELEMENTS if learns else MIN_ELEMENTS // 4)
 
 

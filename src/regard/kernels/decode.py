@@ -68,7 +68,7 @@ def run(request: Request) -> Attended:
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
-        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(tensor, heads).expand(-1, heads, -1, -1) for tensor in (keys, values))
     plan = flash.build_plan(request, query, scale)._replace(tiles=select_tiles(request))
     output = launch.run_step(query, keys, values, plan, request.weights or bool(request.statistics))
     if output.weights is None:

@@ -33,7 +33,7 @@ def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
     normalise: object = request.normalise
     if type(request.score) not in sdpa.PRODUCTS:
-        return f"needs one of {', '.join(each.__name__ for each in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
     if type(normalise) is not Sparsemax and type(normalise) is not Entmax:
         return f"needs Sparsemax or Entmax, got {type(normalise).__name__}"
     heads = request.query.shape[1]
@@ -59,7 +59,7 @@ def run(request: Request) -> Attended:
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # only one of them is grouped, and programs take one group size
-        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(tensor, heads).expand(-1, heads, -1, -1) for tensor in (keys, values))
     plan = flash.build_plan(request, query, scale)._replace(tiles=select_tiles(query, values))
     return Attended(attend(query, keys, values, plan, build_alpha(request)), statistics=sweep(request))
 

@@ -53,7 +53,7 @@ def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
     normalise: object = request.normalise
     if type(request.score) not in SCORES:
-        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in SCORES)}, got {type(request.score).__name__}"
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
     if request.device not in DEVICES:
@@ -73,7 +73,7 @@ def _covers_sizes(request: Request) -> str | None:
     if query.shape[-1] + waves != keys.shape[-1]:
         return f"needs queries and keys of one size, got {query.shape[-1]} and {keys.shape[-1] - waves}"
     if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in DTYPES:
-        kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
+        kinds = ", ".join(str(tensor.dtype).removeprefix("torch.") for tensor in (query, keys, values))
         return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
     if max(keys.shape[-1], values.shape[-1]) > MAX_SIZE:
         return f"needs heads of at most {MAX_SIZE}, got {max(keys.shape[-1], values.shape[-1])}"
@@ -96,7 +96,7 @@ def needs_gradient(request: Request) -> bool:
     """True if any input of the context requires a gradient."""
     score: object = request.score
     parameters = list(score.parameters()) if isinstance(score, nn.Module) else []
-    return any(each.requires_grad for each in (*request[:3], *parameters))
+    return any(tensor.requires_grad for tensor in (*request[:3], *parameters))
 
 
 def _covers_room(request: Request) -> str | None:
@@ -140,7 +140,7 @@ def run_forward(request: Request) -> ForwardOutput:
     keys, values = request.keys, request.values
     heads = query.shape[1]
     if keys.shape[1] != values.shape[1]:  # one of them belongs to groups of heads, and programs know one kind of group
-        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(tensor, heads).expand(-1, heads, -1, -1) for tensor in (keys, values))
     return attend(query, keys, values, build_plan(request, query, scale), list_statistics(request))
 
 

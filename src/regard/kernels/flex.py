@@ -56,7 +56,7 @@ def covers(request: Request) -> str | None:
 
 def _covers_stages(request: Request) -> str | None:
     if type(request.score) not in sdpa.PRODUCTS:
-        return f"needs one of {', '.join(each.__name__ for each in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in sdpa.PRODUCTS)}, got {type(request.score).__name__}"
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
@@ -73,7 +73,7 @@ def build_cache_key(request: Request) -> Hashable:
     """Cache key of the compiled kernel of a request."""
     query, keys, values = request.query, request.keys, request.values
     moved = "rows" if isinstance(request.offset, torch.Tensor) else bool(request.offset)
-    gradient = torch.is_grad_enabled() and any(each.requires_grad for each in (query, keys, values))
+    gradient = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (query, keys, values))
     shapes = query.shape[1], keys.shape[1], values.shape[1], keys.shape[3], values.shape[3]
     scale = request.score.scale if isinstance(request.score, ScaledDot) else 1.0
     return blocks.describe_structure(request.scope), moved, query.dtype, gradient, shapes, scale, query.device
@@ -110,7 +110,7 @@ def run(request: Request) -> Attended:
         compiled.REFUSED[key] = f"could not be compiled for this scope: {first}"
     kernel = dispatch.select_kernel(request, "fused")  # flash covers all that is covered here
     assert kernel is not None
-    name = next((name for name, each in dispatch.KERNELS.items() if each is kernel), "another kernel")
+    name = next((name for name, registered in dispatch.KERNELS.items() if registered is kernel), "another kernel")
     warnings.warn(f"flex {compiled.REFUSED[key]}; {name} takes it from now on", RuntimeWarning, stacklevel=2)
     return kernel.run(request)
 
@@ -119,7 +119,7 @@ def _run_compiled(request: Request, key: Hashable) -> torch.Tensor:
     query, scale = sdpa.project_query(request)
     keys, values = request.keys, request.values
     if keys.shape[1] != values.shape[1]:  # FlexAttention takes one group size
-        keys, values = (repeat_heads(each, query.shape[1]).expand(-1, query.shape[1], -1, -1) for each in (keys, values))
+        keys, values = (repeat_heads(tensor, query.shape[1]).expand(-1, query.shape[1], -1, -1) for tensor in (keys, values))
     grouped = keys.shape[1] != query.shape[1]
     return compiled.compile_program(key)(
         query.to(keys.dtype), keys, values, blocks.find_block_mask(request).mask, scale, grouped

@@ -101,7 +101,7 @@ def compute_causal_sums(query: Tensor, keys: Tensor, values: Tensor, offset: int
         return torch.cat((blind, compute_causal_sums(query[:, :, -offset:], keys, values, 0)), dim=2)
     queries = query.shape[2]
     earlier = keys[:, :, :offset].mT @ values[:, :, :offset]  # visible to every query
-    q, k, v = (_chunks(each, queries) for each in (query, keys[:, :, offset:], values[:, :, offset:]))
+    q, k, v = (_chunks(tensor, queries) for tensor in (query, keys[:, :, offset:], values[:, :, offset:]))
     before = torch.cat((earlier[:, :, None], k.mT @ v), dim=2).cumsum(2)[:, :, :-1]
     sums = (q @ before).add_((q @ k.mT).tril_() @ v)
     return sums.flatten(2, 3)[:, :, :queries].contiguous()
@@ -124,7 +124,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
     """Backward to q, k and v by the same causal sums, for k and v from the last position to the first."""
     query, keys, values = ctx.saved_tensors
-    g, q, k, v = (each.flip(2) for each in (gradient, query, keys, values))
+    g, q, k, v = (tensor.flip(2) for tensor in (gradient, query, keys, values))
     behind = query.shape[2] + ctx.offset - keys.shape[2]
     return (
         causal_sums_operator(gradient, values, keys, ctx.offset),

@@ -28,7 +28,7 @@ PRODUCTS = (Dot, ScaledDot, Bilinear, Cosine, Rotary, TransformerXl)
 def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
     if type(request.score) not in PRODUCTS:
-        return f"needs one of {', '.join(each.__name__ for each in PRODUCTS)}, got {type(request.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in PRODUCTS)}, got {type(request.score).__name__}"
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
@@ -82,8 +82,8 @@ def _run_on_gpu(request: Request, query: Tensor, mask: Tensor | None, causal: bo
     properties, keys, values, heads = choice.describe_request(request), request.keys, request.values, query.shape[1]
     native_groups = properties.grouped and keys.shape[1] == values.shape[1] and choice.flash_covers(properties)
     if properties.grouped and not native_groups:
-        keys, values = (repeat_heads(each, heads).expand(-1, heads, -1, -1) for each in (keys, values))
-    query, keys, values = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, keys, values))
+        keys, values = (repeat_heads(tensor, heads).expand(-1, heads, -1, -1) for tensor in (keys, values))
+    query, keys, values = (tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in (query, keys, values))
     with set_priority(choice.choose_backends(properties).order):
         return F.scaled_dot_product_attention(
             query,

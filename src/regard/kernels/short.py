@@ -37,7 +37,7 @@ MAX_LENGTH, MAX_SIZE = 64, 128
 def covers(request: Request) -> str | None:
     """None when this kernel equals the stages of the request, else the reason it does not."""
     if type(request.score) not in SCORES:
-        return f"needs one of {', '.join(each.__name__ for each in SCORES)}, got {type(request.score).__name__}"
+        return f"needs one of {', '.join(score.__name__ for score in SCORES)}, got {type(request.score).__name__}"
     normalise: object = request.normalise
     if type(normalise) is not Softmax:
         return f"needs Softmax, got {type(normalise).__name__}"
@@ -84,7 +84,7 @@ def _covers_sizes(request: Request) -> str | None:
     if longest > MAX_LENGTH or widest > MAX_SIZE:
         return f"needs at most {MAX_LENGTH} queries and keys and heads of at most {MAX_SIZE}, got {longest} and {widest}"
     if not (query.dtype == keys.dtype == values.dtype) or query.dtype not in flash.DTYPES:
-        kinds = ", ".join(str(each.dtype).removeprefix("torch.") for each in (query, keys, values))
+        kinds = ", ".join(str(tensor.dtype).removeprefix("torch.") for tensor in (query, keys, values))
         return f"needs queries, keys and values in one of float32, float16 and bfloat16, got {kinds}"
     if 0 in (*query.shape, *keys.shape, *values.shape):
         return "needs a query and a key, and one of them is missing"

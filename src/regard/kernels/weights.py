@@ -70,7 +70,7 @@ def select_weights(
 ) -> Float[Tensor, "batch chosen_heads rows chosen_keys"]:
     """The float32 weights of selected queries, of all heads or selected ones, and of all keys or a range of them."""
     for name, indices, count in (("queries", rows, request.query.shape[2]), ("heads", heads or [], request.query.shape[1])):
-        beyond = [each for each in indices if not 0 <= each < count]
+        beyond = [index for index in indices if not 0 <= index < count]
         if beyond:
             raise ValueError(f"there are {count} {name}, counted from 0, and no number {beyond[0]}; choose among these")
     length = request.keys.shape[2]

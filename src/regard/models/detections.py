@@ -36,7 +36,7 @@ class ObjectBatch(NamedTuple):
 
     def to(self, device: torch.device | str) -> "ObjectBatch":
         """Copy on another device."""
-        return ObjectBatch(*(each.to(device, non_blocking=True) for each in self))
+        return ObjectBatch(*(tensor.to(device, non_blocking=True) for tensor in self))
 
 
 class NoisedObjects(NamedTuple):
@@ -49,15 +49,15 @@ class NoisedObjects(NamedTuple):
 
 def collate_objects(pictures: Sequence[Objects]) -> ObjectBatch:
     """Collate the objects of several pictures; padding is a box in the middle, which is never read."""
-    most = max((len(each.labels) for each in pictures), default=0)
+    most = max((len(picture.labels) for picture in pictures), default=0)
     labels = torch.zeros(len(pictures), most, dtype=torch.long)
     boxes = torch.full((len(pictures), most, 4), 0.5)
     keep = torch.zeros(len(pictures), most, dtype=torch.bool)
-    for row, each in enumerate(pictures):
-        count = len(each.labels)
-        if each.boxes.shape != (count, 4):
-            raise ValueError(f"{count} labels need as many boxes, (objects, 4), got shape {tuple(each.boxes.shape)}")
-        labels[row, :count], boxes[row, :count], keep[row, :count] = each.labels, each.boxes, True
+    for row, picture in enumerate(pictures):
+        count = len(picture.labels)
+        if picture.boxes.shape != (count, 4):
+            raise ValueError(f"{count} labels need as many boxes, (objects, 4), got shape {tuple(picture.boxes.shape)}")
+        labels[row, :count], boxes[row, :count], keep[row, :count] = picture.labels, picture.boxes, True
     return ObjectBatch(labels, boxes, keep)
 
 

@@ -38,14 +38,14 @@ def check_model(model: nn.Module) -> None:
                 f"train.packing_length needs a transformer encoder and decoder, got a {type(part).__name__.lower()} {kind}, "
                 "which would read on from one example into the next; leave it out"
             )
-    looks = {name: each for name, each in model.named_modules() if isinstance(each, Attention)}
+    looks = {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
     if not any(name.endswith(".cross") for name in looks):
         raise ConfigError(
             "train.packing_length needs an attention to the source, and this model has its source in one vector, that of "
             "the whole row; leave it out, or name an attention"
         )
-    for name, each in looks.items():
-        if reason := find_obstacle(name, each):
+    for name, attended in looks.items():
+        if reason := find_obstacle(name, attended):
             raise ConfigError(f"train.packing_length cannot be used with the attention {name}: it {reason}; leave it out")
 
 

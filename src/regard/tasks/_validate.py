@@ -123,7 +123,7 @@ RULES = {
     "model.visual_attention": Rule(_cnn, "a resnet or densenet encoder"),
     "model.map_positions": Rule(_cnn, "a resnet or densenet encoder (vit has model.positions)"),
     "model.map_norm": Rule(_cnn, "a resnet or densenet encoder"),
-    **{f"model.vit.{each.name}": Rule(_any("vit"), "the vit encoder") for each in fields(VitPart)},
+    **{f"model.vit.{field.name}": Rule(_any("vit"), "the vit encoder") for field in fields(VitPart)},
     "model.encoder": Rule(_whole, WHOLE),
     "model.stride": Rule(_whole, WHOLE),
     "model.depth": Rule(_whole, WHOLE),
@@ -226,7 +226,7 @@ TEACHING += ["packing_length", "cuda_graphs", "compile", "record_example", "reco
 
 def unwritten(config: Any) -> list[str]:
     """Paths of the settings that need a model that writes text; empty for a config whose models do."""
-    search = [each.name for each in fields(config.search) if each.name != "batch_size"]
+    search = [field.name for field in fields(config.search) if field.name != "batch_size"]
     of_texts = ["data.bleu_tokenizer", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
     return [] if config.WRITES else of_texts
 
@@ -335,7 +335,7 @@ def buildable(config: Any) -> None:
 def _at(config: Any, path: str) -> Any:
     """The value at a dotted path; None where this config has no such setting."""
     for name in path.split("."):
-        if not is_dataclass(config) or name not in {each.name for each in fields(config)}:
+        if not is_dataclass(config) or name not in {field.name for field in fields(config)}:
             return None
         config = getattr(config, name)
     return config

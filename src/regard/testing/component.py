@@ -94,8 +94,8 @@ def list_contracts(component: type[Any], kind: str, compiled: bool = False) -> I
     yield Contract("construction", _sentence(build), build, _once)
     name = component.__name__
     pool = list_stages().add(kind, name, component)
-    for each, check in STAGE_CONTRACTS.items():
-        yield Contract(each, _sentence(check), check, partial(_list_cases, pool, kind, name))
+    for contract, check in STAGE_CONTRACTS.items():
+        yield Contract(contract, _sentence(check), check, partial(_list_cases, pool, kind, name))
     if kind == "score" and is_positional(component):
         make = decoders.make_attention(score=component)
         yield _contract("decoder", partial(decoders.check_positional_decoder, make), decoders.SMALL)

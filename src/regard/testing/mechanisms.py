@@ -133,7 +133,7 @@ def check_blind_row(case: MechanismCase) -> None:
     assert all_finite(*compute_gradients(module, query, encoded)), "a gradient has NaN beside a row that may see nothing"
     names = ["query", "source", "values", *(name for name, _ in module.named_parameters())]
     gradients = zip(names, compute_gradients(module, query, encoded, blind), strict=True)
-    assert [name for name, each in gradients if each.any()] == ["output.bias"] * isinstance(module.output, nn.Linear)
+    assert [name for name, gradient in gradients if gradient.any()] == ["output.bias"] * isinstance(module.output, nn.Linear)
 
 
 def check_empty_source(case: MechanismCase) -> None:
@@ -222,7 +222,7 @@ def check_dropout(case: MechanismCase) -> None:
         contexts.append(attended.context)
         weights.append(attended.weights)
     # later hops attend with a query from which nothing was dropped
-    close(*(each[:, :1] if case.several_reads else each for each in weights if each is not None))
+    close(*(weight[:, :1] if case.several_reads else weight for weight in weights if weight is not None))
     assert not torch.allclose(contexts[0], contexts[1]), "dropout changes nothing"
 
 

@@ -103,7 +103,9 @@ def check_blind_query(case: Case) -> None:
         lost = [result[1, :, 1] for result in results]
         assert not any(result.any() for result in lost), "a query that may see nothing reads something"
         gradients = gradient(add(result.sum() for result in lost))
-        assert not any(each.any() for each in gradients if each is not None), "a query that may see nothing has a gradient"
+        assert not any(gradient.any() for gradient in gradients if gradient is not None), (
+            "a query that may see nothing has a gradient"
+        )
         close(results[0][0], whole[0])
         close(results[0][1, :, ::2], whole[1, :, ::2])
 

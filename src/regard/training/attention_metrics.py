@@ -61,7 +61,9 @@ class Health:
 def takes_statistics(model: nn.Module) -> bool:
     """Whether a model can be asked for statistics at all."""
     wanted = inspect.signature(model.forward).parameters
-    return {"statistics", "weights"} <= set(wanted) or any(each.kind is each.VAR_KEYWORD for each in wanted.values())
+    return {"statistics", "weights"} <= set(wanted) or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values()
+    )
 
 
 def probe(batch: AnyBatch) -> AnyBatch:
@@ -150,7 +152,7 @@ def correlation(places: Tensor) -> Tensor:
 
 def gradients(output: Tensor, target: Padded, calls_by_name: Mapping[str, list[Tensor]]) -> dict[str, float]:
     """|d loss per token / d weights| for each attention whose weights the output depends on."""
-    weights = [each for calls in calls_by_name.values() for each in calls]
+    weights = [call for calls in calls_by_name.values() for call in calls]
     if not weights:
         return {}
     loss = cross_entropy(output, target) / target.keep.sum()
@@ -159,5 +161,5 @@ def gradients(output: Tensor, target: Padded, calls_by_name: Mapping[str, list[T
         name: [d.square().sum() for _ in calls if (d := next(gradients_of_weights)) is not None]
         for name, calls in calls_by_name.items()
     }
-    lengths = {name: torch.stack(each).sum().sqrt().item() for name, each in squares.items() if each}
+    lengths = {name: torch.stack(square).sum().sqrt().item() for name, square in squares.items() if square}
     return {name: length for name, length in lengths.items() if math.isfinite(length)}

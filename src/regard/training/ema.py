@@ -62,7 +62,7 @@ def mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of several sets of weights, summed in double precision; of whole numbers, the last."""
     last = tensors[-1]
     return {
-        name: torch.stack([each[name].double() for each in tensors]).mean(0).to(value.dtype)
+        name: torch.stack([tensor[name].double() for tensor in tensors]).mean(0).to(value.dtype)
         if value.is_floating_point()
         else value
         for name, value in last.items()

@@ -58,7 +58,7 @@ class Judge:
         if regular and self.settings.schedule == "plateau":
             self.state.plateau.see(value)
         self.log.write({"step": step, "valid": figures})
-        self.display.say(f"step {step} · valid " + " · ".join(f"{name} {each:.4g}" for name, each in figures.items()))
+        self.display.say(f"step {step} · valid " + " · ".join(f"{name} {value:.4g}" for name, value in figures.items()))
 
     @property
     def published_value(self) -> float | None:

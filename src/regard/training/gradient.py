@@ -49,13 +49,13 @@ def gradient(
 def accumulate(total: Tensor, learned: Sequence[Tensor]) -> None:
     """Add the gradients of a sum to those that are there, in one go: one by one, each would be a kernel of its own."""
     found = torch.autograd.grad(total, list(learned), allow_unused=True)
-    pairs = [(each, gradient) for each, gradient in zip(learned, found, strict=True) if gradient is not None]
-    there = [(each.grad, gradient) for each, gradient in pairs if each.grad is not None]
+    pairs = [(parameter, gradient) for parameter, gradient in zip(learned, found, strict=True) if gradient is not None]
+    there = [(parameter.grad, gradient) for parameter, gradient in pairs if parameter.grad is not None]
     if there:
         torch._foreach_add_([before for before, _ in there], [more for _, more in there])
-    for each, gradient in pairs:
-        if each.grad is None:
-            each.grad = torch.empty_like(each).copy_(gradient)
+    for parameter, gradient in pairs:
+        if parameter.grad is None:
+            parameter.grad = torch.empty_like(parameter).copy_(gradient)
 
 
 def split(batch: AnyBatch, parts: int) -> list[AnyBatch]:

@@ -75,9 +75,9 @@ def _append(file: io.FileIO, line: bytes) -> None:
 def finite(value: Any) -> Any:
     """The same with None for every number that is not finite, so that it can be written as JSON."""
     if isinstance(value, Mapping):
-        return {name: finite(each) for name, each in value.items()}
+        return {name: finite(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

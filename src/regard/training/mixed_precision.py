@@ -55,24 +55,24 @@ class Halved:
     """While it is entered under autocast, the layers of a model multiply by copies of their matrices in half precision."""
 
     def __init__(self, model: nn.Module):
-        self.lent = [each for layer in model.modules() if type(layer) in LAYERS for each in lent(layer)]
+        self.lent = [group for layer in model.modules() if type(layer) in LAYERS for group in lent(layer)]
 
     def __enter__(self) -> None:
         device = self.lent[0].parts[0].weight.device.type if self.lent else "cpu"
         if not self.lent or not torch.is_autocast_enabled(device):
             return
-        biased = [each for each in self.lent if each.biased]
-        sizes = [len(each.parts) for each in (*self.lent, *biased)]
-        parameters = [part.weight for each in self.lent for part in each.parts]
-        parameters += [part.bias for each in biased for part in each.parts]
+        biased = [group for group in self.lent if group.biased]
+        sizes = [len(group.parts) for group in (*self.lent, *biased)]
+        parameters = [part.weight for group in self.lent for part in group.parts]
+        parameters += [part.bias for group in biased for part in group.parts]
         made = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
         weights = [next(made) for _ in self.lent]
-        for each, weight in zip(self.lent, weights, strict=True):
-            each.lend(weight, next(made) if each.biased else None)
+        for group, weight in zip(self.lent, weights, strict=True):
+            group.lend(weight, next(made) if group.biased else None)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for each in self.lent:
-            each.take_back()
+        for group in self.lent:
+            group.take_back()
 
 
 def lent(layer: Any) -> Iterator[Lent]:
@@ -94,9 +94,9 @@ def heads(attention: MultiHead, around: Residual | None = None) -> Iterator[Lent
     together = (key, value) if around is None else (query, key, value)
     if alike(together):
         yield Lent(attention, together)  # type: ignore[arg-type]
-    for each in (query, key, value):
-        if not alike(together) or each not in together:
-            yield from alone(each)
+    for projection in (query, key, value):
+        if not alike(together) or projection not in together:
+            yield from alone(projection)
     yield from alone(attention.output, around)
 
 
@@ -108,9 +108,9 @@ def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
 
 def alike(parts: tuple[nn.Module, ...]) -> bool:
     """Whether linear layers can be one: of the same input, the same output, and all with a bias or none."""
-    if not all(type(each) is nn.Linear for each in parts):
+    if not all(type(part) is nn.Linear for part in parts):
         return False
-    return len({(each.weight.shape, each.bias is None) for each in parts}) == 1
+    return len({(part.weight.shape, part.bias is None) for part in parts}) == 1
 
 
 class Halves(torch.autograd.Function):
@@ -118,7 +118,7 @@ class Halves(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, half: torch.dtype, sizes: list[int], *weights: Tensor) -> tuple[Tensor, ...]:
-        ctx.sizes, ctx.kinds = sizes, [(len(each), each.dtype) for each in weights]
+        ctx.sizes, ctx.kinds = sizes, [(len(weight), weight.dtype) for weight in weights]
         ctx.set_materialize_grads(False)
         remaining = iter(weights)
         groups = [[next(remaining) for _ in range(size)] for size in sizes]

@@ -65,18 +65,20 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
 def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train) -> list[dict[str, Any]]:
     """Groups of parameters that decay, then of those that do not, each of one pace."""
     groups: dict[tuple[bool, float], dict[str, Any]] = {}
-    for each in learned:
-        still, pace = each.ndim <= 1, paces.get(id(each), 1.0)
+    for parameter in learned:
+        still, pace = parameter.ndim <= 1, paces.get(id(parameter), 1.0)
         decay = 0.0 if still else train.weight_decay
         fresh = {"params": [], "weight_decay": decay, "lr": train.learning_rate * pace, "pace": pace}
-        groups.setdefault((still, pace), fresh)["params"].append(each)
+        groups.setdefault((still, pace), fresh)["params"].append(parameter)
     return [groups[kind] for kind in sorted(groups)]
 
 
 def paces(model: nn.Module) -> dict[int, float]:
     """The pace of each parameter whose module has one, by id."""
     own = [(module, getattr(module, "pace", None)) for module in model.modules()]
-    return {id(each): pace for module, pace in own if pace is not None for each in module.parameters(recurse=False)}
+    return {
+        id(parameter): pace for module, pace in own if pace is not None for parameter in module.parameters(recurse=False)
+    }
 
 
 @torch.no_grad()
@@ -87,7 +89,7 @@ def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], m
 
     https://arxiv.org/abs/1211.5063
     """
-    gradients = [each.grad for each in parameters if each.grad is not None]
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return torch.zeros(())
     tokens = torch.as_tensor(tokens, dtype=torch.float32, device=gradients[0].device).clamp_min(1)

@@ -109,4 +109,4 @@ def _record(entry: Any) -> Published | None:
     record, number = Published(**entry), float | int | None
     if not isinstance(record.sha256, str) or not isinstance(record.step, int) or not isinstance(record.metrics, dict):
         return None
-    return record if all(isinstance(each, number) for each in (record.value, *record.metrics.values())) else None
+    return record if all(isinstance(value, number) for value in (record.value, *record.metrics.values())) else None

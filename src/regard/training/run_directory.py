@@ -257,7 +257,7 @@ def check_format(path: Path) -> None:
 def written(experiment: Experiment) -> bytes:
     """config.toml: the task's name, then the whole config."""
     text = configuration.write(experiment.config)
-    if any(each.name == "task" for each in fields(experiment.config)):  # type: ignore[arg-type]
+    if any(field.name == "task" for field in fields(experiment.config)):  # type: ignore[arg-type]
         return text.encode()
     return f'task = "{experiment.task}"\n{text}'.encode()
 
@@ -266,8 +266,8 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
     """What the codec would save, by name."""
     with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
-        files = sorted(each for each in Path(folder).rglob("*") if each.is_file())
-        return {str(each.relative_to(folder)): each.read_bytes() for each in files}
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def same_config(path: Path, config: Any, task: str = "") -> None:

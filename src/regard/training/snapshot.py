@@ -132,7 +132,7 @@ def files_in(table: dict[str, Any], path: Path) -> dict[str, Any]:
     """The table of a manifest whose files are names inside the directory, each with a digest."""
     for kind in ("files", "pending"):
         held = table.get(kind)
-        if not isinstance(held, dict) or not all(isinstance(each, str) for each in held.values()):
+        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
             raise DamagedError(f"{path}: its manifest has no table of {kind}")
         if len(held) > MOST:
             raise DamagedError(f"{path}: its manifest names {len(held):,} files, and a model has at most {MOST:,}")

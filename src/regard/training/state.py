@@ -77,7 +77,7 @@ class State:
         from pydantic import TypeAdapter
 
         tensors, origin = checkpoint.tensors, str(checkpoint.path)
-        missing = ({each.name for each in fields(Counters)} | {"plateau"}) - {*ADDED, *checkpoint.counters}
+        missing = ({counter.name for counter in fields(Counters)} | {"plateau"}) - {*ADDED, *checkpoint.counters}
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
         counters = _counters(checkpoint)
@@ -111,7 +111,7 @@ def _counters(checkpoint: Checkpoint) -> Counters:
     from pydantic import TypeAdapter, ValidationError
 
     values = {**ADDED, **checkpoint.counters}
-    table = {each.name: values[each.name] for each in fields(Counters)}
+    table = {counter.name: values[counter.name] for counter in fields(Counters)}
     try:
         return TypeAdapter(Counters).validate_python(table)
     except ValidationError as error:

@@ -87,7 +87,7 @@ class Update:
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
         self.compiled = Compiled(model) if settings.compile else None
         self.clean = False
-        learned = [each for group in self.optimiser.param_groups for each in group["params"]]
+        learned = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
         self.eager = covers(experiment, self.device)
         """Reason why updates are not replayed; None where they are."""
         self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None

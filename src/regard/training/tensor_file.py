@@ -69,7 +69,7 @@ def parse_header(header: bytes | bytearray, room: int, path: Path) -> dict[str, 
         raise DamagedError(f"{path} has a header that is no table")
     table.pop("__metadata__", None)
     entries = {name: _entry(name, value, path) for name, value in table.items()}
-    spans = sorted((each.start, each.end) for each in entries.values())
+    spans = sorted((entry.start, entry.end) for entry in entries.values())
     if any(left[1] != right[0] for left, right in pairwise([(0, 0), *spans, (room, room)])):
         raise DamagedError(f"{path} has a header whose tensors do not fill its {room:,} bytes of data one after the other")
     return entries
@@ -91,7 +91,7 @@ def _entry(name: str, value: Any, path: Path) -> Entry:
         raise DamagedError(f"{path} has a header without dtype, shape and data_offsets for {name!r}") from error
     if dtype is None:
         raise DamagedError(f"{path} has a header with the type {kind!r} for {name!r}, and there are {', '.join(DTYPES)}")
-    if not isinstance(shape, list) or not all(type(each) is int and 0 <= each < MOST for each in numbers):
+    if not isinstance(shape, list) or not all(type(number) is int and 0 <= number < MOST for number in numbers):
         raise DamagedError(f"{path} has a header whose shape or data_offsets for {name!r} are no sizes")
     if math.prod(shape) * dtype.itemsize != end - start:
         raise DamagedError(f"{path} has a header in which {name!r} has {end - start:,} bytes and the shape {tuple(shape)}")

@@ -46,19 +46,19 @@ def from_arrays(
         raise TraceError("several attentions need axes={name: tokens or axis, ...}, and each a query and a key among them")
     if not isinstance(weights, Mapping):
         weights = {name: weights}
-    layers = {each: _layers(each, value) for each, value in weights.items()}
+    layers = {name: _layers(name, value) for name, value in weights.items()}
     if not layers:
         raise TraceError("a trace needs the weights of at least one attention, got none")
     if axes is None:
         sides, query, key = _pair(next(iter(layers.values())), name, query, key, lang)
     else:
-        sides = {each: axis(value, f"axis {each!r}", lang) for each, value in axes.items()}
+        sides = {name: axis(value, f"axis {name!r}", lang) for name, value in axes.items()}
     attentions: list[AttentionMap] = []
-    for each, arrays in layers.items():
-        ends = (_side(query, each, arrays[0].shape[1], sides, "query"), _side(key, each, arrays[0].shape[2], sides, "key"))
-        value = (_of(mask, each), _of(scores, each))
+    for path, arrays in layers.items():
+        ends = (_side(query, path, arrays[0].shape[1], sides, "query"), _side(key, path, arrays[0].shape[2], sides, "key"))
+        value = (_of(mask, path), _of(scores, path))
         attentions += _attention_maps(
-            each,
+            path,
             arrays,
             ends,
             value,
@@ -132,7 +132,7 @@ def _side(said: Any, name: str, length: int, sides: Mapping[str, Axis], role: st
     """The name of the axis that an attention's queries, or keys, lie on."""
     found = _of(said, name)
     if found is None:
-        fitting = [each for each, side in sides.items() if len(side) == length]
+        fitting = [name for name, side in sides.items() if len(side) == length]
         if len(fitting) == 1:
             return fitting[0]
         raise TraceError(

@@ -178,10 +178,12 @@ class Trace:
         if not attentions:
             raise KeyError(f"example {example} of the trace {self.name!r} has no attention")
         if name is None:
-            return next((each for each in reversed(attentions) if each.query != each.key), attentions[-1])
-        for each in attentions:
-            if each.name == name:
-                return each
+            return next(
+                (attention for attention in reversed(attentions) if attention.query != attention.key), attentions[-1]
+            )
+        for attention in attentions:
+            if attention.name == name:
+                return attention
         raise KeyError(
             f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in attentions)}"
         )

@@ -138,7 +138,7 @@ def distribute_stops(stops: Scores, energies: Scores, width: int, allowed: Allow
     allowed, keys = allowed.expand_as(stops), stops.shape[-1]
     slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys are compacted; the last slot takes the others
     empty = stops.new_zeros(*stops.shape[:3], keys + 1)
-    stops, energies = (empty.scatter(-1, slot, each)[..., :keys] for each in (stops, energies))
+    stops, energies = (empty.scatter(-1, slot, tensor)[..., :keys] for tensor in (stops, energies))
     return distribute_stops(stops, energies, width).gather(-1, slot.clamp_max(keys - 1)).masked_fill(~allowed, 0.0)
 
 

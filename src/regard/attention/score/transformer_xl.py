@@ -75,5 +75,5 @@ def rotate(about: Float[Tensor, "batch heads queries waves"], offset: Offset) ->
     """
     wide = torch.promote_types(about.dtype, torch.float32)
     R = encode_sinusoidal(build_positions(about.shape[2], offset, about.device), about.shape[-1]).to(wide)[:, None]
-    (sin, cos), (a, b) = (torch.unflatten(each, -1, (-1, 2)).unbind(-1) for each in (R, about))
+    (sin, cos), (a, b) = (torch.unflatten(tensor, -1, (-1, 2)).unbind(-1) for tensor in (R, about))
     return torch.stack((b * sin - a * cos, a * sin + b * cos), dim=-1).flatten(-2).to(about.dtype)

@@ -58,6 +58,6 @@ def _open_component(name: str) -> str:
 
 def _locate(name: str, kind: str | None) -> str:
     """The kind that a name belongs to; a kernel or a task is found without being told, where no stage is called the same."""
-    stages = [each for findable in registry.FINDABLE for each in registry.names(findable)]
-    others = [each for each in registry.FOLDERS if each not in registry.FINDABLE and name in registry.names(each)]
+    stages = [name for findable in registry.FINDABLE for name in registry.names(findable)]
+    others = [kind for kind in registry.FOLDERS if kind not in registry.FINDABLE and name in registry.names(kind)]
     return registry.locate(name, others[0] if kind is None and name not in stages and others else kind)

@@ -161,7 +161,7 @@ def effective_values(example: Example, result: Stages, query: int) -> Tensor:
 
 def inputs() -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values of the example as attend() takes them."""
-    query, key, value = (each.expand(BATCH, 1, *each.shape) for each in (QUERY, KEY, VALUE))
+    query, key, value = (vectors.expand(BATCH, 1, *vectors.shape) for vectors in (QUERY, KEY, VALUE))
     return query, key, value
 
 
@@ -171,7 +171,7 @@ def describe(stage: Any) -> str:
         return f"{type(stage).__name__}, {getattr(stage, 'heads', 1)} heads".removesuffix(", 1 heads")
     if isinstance(stage, nn.Module):
         return f"{type(stage).__name__}({stage.extra_repr()})".removesuffix("()")
-    settings = ((each.name, getattr(stage, each.name)) for each in dataclasses.fields(stage))
+    settings = ((field.name, getattr(stage, field.name)) for field in dataclasses.fields(stage))
     return f"{type(stage).__name__}({', '.join(f'{name}={_brief(value)}' for name, value in settings)})"
 
 
@@ -185,7 +185,7 @@ def _shrink(stage: Any, kind: str) -> Any:
     if kind not in ("normalise", "scope") or not dataclasses.is_dataclass(stage):
         return stage
     while bool(attend(*inputs(), **{kind: stage}, weights=True).weights.all()):  # type: ignore[arg-type, union-attr]
-        settings = {each.name: getattr(stage, each.name) for each in dataclasses.fields(stage)}
+        settings = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
         lower = {name: value - 1 for name, value in settings.items() if type(value) is int and value > 1}
         if not lower:
             break

@@ -42,7 +42,7 @@ def places(weights: Float[Tensor, "queries places"], queries: Sequence[str], gri
             f"and {rows} x {columns} places"
         )
     maps = [_map(query, row, columns) for query, row in zip(queries, weights.tolist(), strict=True)]
-    side = max(wide(line) for each in maps for line in each)
+    side = max(wide(line) for table in maps for line in table)
     many = max(1, ACROSS // (side + 2))
     return "\n\n".join(_beside(maps[first : first + many], side) for first in range(0, len(maps), many))
 

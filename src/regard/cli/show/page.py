@@ -49,7 +49,7 @@ def write_page(name: str, kind: str | None = None) -> str:
         rows = [[f"position {place}", *decimals(module.at(torch.tensor(place)))] for place in range(8)]
         parts.append(f"{describe(module)} of size 4{untrained_note(module)}\n{indent(columns(rows))}")
     elif kind != "visual":  # which asks for kernels, if at all, in numbers of its own
-        answers = columns([[each, ":", answer] for each, answer in list_coverage(name, kind).items()], left=3, gap=" ")
+        answers = columns([[kernel, ":", answer] for kernel, answer in list_coverage(name, kind).items()], left=3, gap=" ")
         parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
     return paragraphs(*parts, f"With numbers: regard show {shown} --steps")
 
@@ -70,7 +70,7 @@ def describe_output_head(name: str) -> str:
     """How a training is told of an output layer, with the options that it has a place for."""
     part = configuration.OutputPart()
     has = inspect.signature(registry.find(name, "output_heads")).parameters
-    options = [f"--model.output.{each}={getattr(part, each)}" for each in ("score", "scale", "heads") if each in has]
+    options = [f"--model.output.{name}={getattr(part, name)}" for name in ("score", "scale", "heads") if name in has]
     return f"Use it\n{indent(' '.join(['regard train TASK', f'--model.output={name}', *options]))}"
 
 
@@ -80,9 +80,11 @@ def constructor(cls: type[Any]) -> str:
     call = f"{cls.__name__}{own.replace(return_annotation=inspect.Signature.empty)}".replace("jaxtyping.", "")
     lines = [f"from {_find_home(cls)} import {cls.__name__}", call]
     if _has_parent_options(cls):
-        parent = next(each for each in cls.__mro__[1:] if not _has_parent_options(each))
-        handed = [each for each in inspect.signature(parent).parameters.values() if each.name not in own.parameters]
-        options = [f"{each.name}={each.default!r}" for each in handed if _accepts(cls, each)]
+        parent = next(ancestor for ancestor in cls.__mro__[1:] if not _has_parent_options(ancestor))
+        handed = [
+            parameter for parameter in inspect.signature(parent).parameters.values() if parameter.name not in own.parameters
+        ]
+        options = [f"{parameter.name}={parameter.default!r}" for parameter in handed if _accepts(cls, parameter)]
         lines.append(f"options, which are those of {parent.__name__}: {', '.join(options)}")
     return "\n".join(lines)
 
@@ -103,13 +105,13 @@ def list_coverage(name: str, kind: str) -> dict[str, str]:
         return {**reads, kernel: dispatch.KERNELS[kernel].covers(example.request) or "covers it"}
     requests = {"": example.request}
     if kind in ("normalise", "scope"):
-        scores = {each: build(each, "score") for each in registry.names("score")}
-        requests = {each: example.request._replace(score=s, keys=prepare(s, example.key)) for each, s in scores.items()}
+        scores = {name: build(name, "score") for name in registry.names("score")}
+        requests = {name: example.request._replace(score=s, keys=prepare(s, example.key)) for name, s in scores.items()}
     answers = {}
     for kernel, module in dispatch.KERNELS.items():
-        reasons_by_score = {each: module.covers(request) for each, request in requests.items()}
-        fine = [each for each, reason in reasons_by_score.items() if reason is None]
-        reasons = {each: reason for each, reason in reasons_by_score.items() if reason is not None}
+        reasons_by_score = {name: module.covers(request) for name, request in requests.items()}
+        fine = [name for name, reason in reasons_by_score.items() if reason is None]
+        reasons = {name: reason for name, reason in reasons_by_score.items() if reason is not None}
         answers[kernel] = f"covers it with {', '.join(fine)}".removesuffix(" with ") if fine else _main_reason(name, reasons)
     return answers
 
@@ -133,7 +135,7 @@ def draw_scope(name: str) -> str:
 
 def _has_parent_options(cls: type[Any]) -> bool:
     """True for a class with options that only its parent names."""
-    return any(each.kind is each.VAR_KEYWORD for each in inspect.signature(cls).parameters.values())
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(cls).parameters.values())
 
 
 def _accepts(cls: type[Any], option: inspect.Parameter) -> bool:

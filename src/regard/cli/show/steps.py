@@ -57,7 +57,7 @@ def write_steps(name: str, kind: str | None = None) -> str:
 def _chosen(example: Example) -> str:
     request, module = example.request, example.module
     rows = [
-        [each, describe(stage := getattr(request, each)) + untrained_note(stage)] for each in ("score", "normalise", "scope")
+        [kind, describe(stage := getattr(request, kind)) + untrained_note(stage)] for kind in ("score", "normalise", "scope")
     ]
     if request.allowed is not None and len(request.allowed) > 1:
         rows[-1][-1] += f", row {BATCH - 1} of the batch"

@@ -24,12 +24,12 @@ def squares(allowed: Tensor, first: int = 0) -> str:
 
 def line(numbers: Tensor) -> str:
     """A vector on one line."""
-    return "  ".join(f"{each:>6}" for each in decimals(numbers))
+    return "  ".join(f"{decimal:>6}" for decimal in decimals(numbers))
 
 
 def decimals(numbers: Tensor) -> list[str]:
     """Three decimals, and no minus before a zero."""
-    return [f"{round(each, 3) + 0.0:.3f}" for each in numbers.tolist()]
+    return [f"{round(number, 3) + 0.0:.3f}" for number in numbers.tolist()]
 
 
 def title(text: str) -> str:
@@ -39,7 +39,7 @@ def title(text: str) -> str:
 
 def indent(text: str) -> str:
     """Four spaces further in, and none at the end of a line."""
-    return "\n".join(f"    {each}".rstrip() for each in text.splitlines())
+    return "\n".join(f"    {row}".rstrip() for row in text.splitlines())
 
 
 def paragraphs(*parts: str) -> str:

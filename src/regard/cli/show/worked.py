@@ -52,10 +52,10 @@ def work_out_weight(normalise: Any, result: Stages) -> str:
     query, key = result.pair
     scores, shares = result.scores[0, query], result.weights[0, query]
     s, read = float(scores[key]), scores[shares != 0].tolist()
-    listed = " + ".join(f"{each:.3f}" for each in read)
+    listed = " + ".join(f"{number:.3f}" for number in read)
     match type(normalise).__name__:
         case "Softmax" | "Marginal" | "TopK":
-            powers = " + ".join(f"exp({each:.3f})" for each in read)
+            powers = " + ".join(f"exp({number:.3f})" for number in read)
             return f"exp({s:.3f}) / ({powers}) = {math.exp(s) / sum(map(math.exp, read)):.3f}"
         case "Sparsemax":
             tau = (sum(read) - 1) / len(read)
@@ -111,7 +111,7 @@ def _walk(normalise: Any, result: Stages) -> str:
     if type(normalise).__name__ == "MonotonicNormaliser":
         return f"{selection}, which gets all = {float(key == stop):.3f}"
     chunk = normalise.energies[-1, 0, query, max(0, stop + 1 - normalise.width) : stop + 1]
-    powers, u = " + ".join(f"exp({each})" for each in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
+    powers, u = " + ".join(f"exp({decimal})" for decimal in decimals(chunk)), float(normalise.energies[-1, 0, query, key])
     return f"{selection}; its chunk: exp({u:.3f}) / ({powers}) = {math.exp(u) / float(chunk.exp().sum()):.3f}"
 
 
@@ -160,11 +160,11 @@ def products(left: Tensor, right: Tensor) -> str:
 
 def _threshold(scores: list[float], power: float) -> float:
     """The τ of entmax, at which Σ max(0, power·s - τ)^(1/power) = 1, by bisection, at most 1 below the largest score."""
-    raised = [power * each for each in scores]
+    raised = [power * score for score in scores]
     low, high = max(raised) - 1, max(raised)
     for _ in range(50):
         middle = (low + high) / 2
-        total = sum(max(0.0, each - middle) ** (1 / power) for each in raised)
+        total = sum(max(0.0, number - middle) ** (1 / power) for number in raised)
         low, high = (middle, high) if total >= 1 else (low, middle)
     return low
 

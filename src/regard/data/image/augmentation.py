@@ -16,7 +16,7 @@ def named(words: str) -> Change | None:
     """
     if words == "none":
         return None
-    made = tuple(_made(*each.split(":"), words=words) for each in words.split("+"))
+    made = tuple(_made(*part.split(":"), words=words) for part in words.split("+"))
     return made[0] if len(made) == 1 else Several(made)
 
 
@@ -25,7 +25,7 @@ def _made(word: str, *settings: str, words: str) -> Change:
     if word not in KINDS:
         raise ValueError(f"data.augment needs to be none, or one or more of {', '.join(KINDS)} joined by +, got {words!r}")
     kind: Any = getattr(import_module(f"regard.data.image.augment.{word}"), word.capitalize())
-    known, numbers = {each.name: each.type for each in fields(kind)}, dict[str, float]()
+    known, numbers = {field.name: field.type for field in fields(kind)}, dict[str, float]()
     for setting in settings:
         name, _, text = setting.partition("=")
         number = _number(text)

@@ -122,12 +122,12 @@ class ImageCache:
 
 def readable(sizes: Sequence[Size | DataError]) -> list[Size]:
     """The sizes; an error that lists the first of those that have none."""
-    if wrong := [each for each in sizes if isinstance(each, DataError)]:
-        listed = "; ".join(str(each) for each in wrong[:SHOWN])
+    if wrong := [entry for entry in sizes if isinstance(entry, DataError)]:
+        listed = "; ".join(str(entry) for entry in wrong[:SHOWN])
         more = f"; and {len(wrong) - SHOWN:,} more" * (len(wrong) > SHOWN)
         many = f"{len(wrong):,} of {len(sizes):,} pictures cannot be read: " * (len(wrong) > 1)
         raise DataError(f"{many}{listed}{more}") from wrong[0]
-    return [each for each in sizes if not isinstance(each, DataError)]
+    return [entry for entry in sizes if not isinstance(entry, DataError)]
 
 
 def shared(examples: Sequence[ImageExample]) -> list[int]:

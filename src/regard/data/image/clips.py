@@ -31,10 +31,10 @@ class Folder:
 
     def __call__(self) -> Float[Tensor, "frames channels height width"]:
         paths = self.frames()
-        frames = [fit(read_pixels(each, self.where, channels=self.channels), self.box) for each in paths]
+        frames = [fit(read_pixels(path, self.where, channels=self.channels), self.box) for path in paths]
         for path, frame in zip(paths, frames, strict=True):
             if frame.shape != frames[0].shape:
-                sides = [" x ".join(map(str, each.shape[1:])) for each in (frame, frames[0])]
+                sides = [" x ".join(map(str, image.shape[1:])) for image in (frame, frames[0])]
                 raise DataError(
                     f"{self.where}: the frames of a clip need to be of one size, and {path} is {sides[0]} where "
                     f"{paths[0].name} is {sides[1]}; bring them to one size"
@@ -44,7 +44,7 @@ class Folder:
     def frames(self) -> list[Path]:
         """The files of the folder by name, 9 before 10; those whose name begins with a dot are none."""
         try:
-            found = [each for each in self.path.iterdir() if not each.name.startswith(".")]
+            found = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         except OSError as error:
             raise DataError(f"{self.where}: {self.path} cannot be read: {error.strerror}; a clip is a folder") from error
         if not 1 <= len(found) <= self.most:

@@ -85,7 +85,9 @@ class ImageTextCodec(ImageCodec):
         if renderers is None:
             present(records)
         pictures: Sequence[Path | Renderer] = [locate(record) for record in records] if renderers is None else renderers
-        targets = iter(self.target.encode_all([self.prepare(each.target) for each in records if each.target is not None]))
+        targets = iter(
+            self.target.encode_all([self.prepare(record.target) for record in records if record.target is not None])
+        )
         drop = (over_long or self.over_long) == "drop"
         examples: list[ImageExample] = []
         cut = 0

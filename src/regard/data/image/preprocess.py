@@ -68,7 +68,7 @@ class ImageCodec:
             count += pixels.shape[1]
         mean, square = total / count
         deviation = (square - mean.square()).clamp_min(LEAST**2).sqrt()
-        rounded = [tuple(round(value, 4) for value in each.tolist()) for each in (mean, deviation)]
+        rounded = [tuple(round(value, 4) for value in values.tolist()) for values in (mean, deviation)]
         return replace(self, mean=rounded[0], deviation=rounded[1])
 
     def cache_images(self, examples: Sequence[ImageExample]) -> ImageCache:
@@ -168,6 +168,6 @@ def checked(settings: Any, kinds: dict[str, type]) -> dict[str, Any]:
     if min(settings[name] for name in ("height", "width", "stride")) < 1 or settings["channels"] not in (1, 3):
         raise ValueError("a picture needs a height, a width and a stride of 1 or more, and 1 channel or 3")
     standard = [*settings["mean"], *settings["deviation"]]
-    if len(standard) != 2 * settings["channels"] or not all(type(each) is float and each >= 0 for each in standard):
+    if len(standard) != 2 * settings["channels"] or not all(type(value) is float and value >= 0 for value in standard):
         raise ValueError("mean and deviation need a number for each channel")
     return {name: tuple(settings[name]) if kind is list else settings[name] for name, kind in kinds.items()}

@@ -69,9 +69,7 @@ class Frequency:
     def steps_between(self, first: int | float, last: int | float) -> Times:
         """Times of the steps from the first time up to the last, both included where they are on the grid."""
         if self.unit == "months":
-            start, end = (
-                np.asarray(each, "int64").astype("datetime64[s]").astype("datetime64[M]") for each in (first, last)
-            )
+            start, end = (np.asarray(end, "int64").astype("datetime64[s]").astype("datetime64[M]") for end in (first, last))
             count = int((end - start).astype("int64") // int(self.count))
         else:
             count = int(np.floor((last - first) / self.count + 1e-9))
@@ -103,10 +101,10 @@ def parse_times(texts: Sequence[str], places: Sequence[str], column: str, time_f
     `time_format` is a format of strptime, for dates whose order of day and month no program can know.
     """
     if time_format:
-        return np.array([_parse_format(*each, column, time_format) for each in zip(texts, places, strict=True)], np.int64)
+        return np.array([_parse_format(*cell, column, time_format) for cell in zip(texts, places, strict=True)], np.int64)
     if texts and not DATE.fullmatch(texts[0].strip()):
         return _parse_numbers(texts, places, column)
-    return np.array([_parse_date(*each, column) for each in zip(texts, places, strict=True)], np.int64)
+    return np.array([_parse_date(*cell, column) for cell in zip(texts, places, strict=True)], np.int64)
 
 
 def format_times(times: Times) -> list[str]:

@@ -64,7 +64,7 @@ class _Phrase(NamedTuple):
 
 def grammar(samples: int, seed: int = 0) -> list[Record]:
     """Different sentences of the grammar, English -> Chinese."""
-    return [each.record for each in aligned(samples, seed)]
+    return [sample.record for sample in aligned(samples, seed)]
 
 
 def aligned(samples: int, seed: int = 0) -> list[Aligned]:
@@ -84,7 +84,8 @@ def reversal(
     chance = Random(seed)
     drawn = [chance.choices(letters, k=chance.randint(shortest, longest)) for _ in range(samples)]
     return [
-        Record(" ".join(each), " ".join(reversed(each)), f"reversal:{number}") for number, each in enumerate(drawn, start=1)
+        Record(" ".join(words), " ".join(reversed(words)), f"reversal:{number}")
+        for number, words in enumerate(drawn, start=1)
     ]
 
 

@@ -32,10 +32,12 @@ def extend_banks(
     totals = (active.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
     scores, order = totals.sort(dim=1, descending=True, stable=True)
     rows = order // values.shape[1] + torch.arange(sentences)[:, None] * width
-    values, tokens, left = (each.reshape(sentences, -1).gather(1, order) for each in (values, tokens, left))
+    values, tokens, left = (tensor.reshape(sentences, -1).gather(1, order) for tensor in (values, tokens, left))
     ahead = Candidates(scores, values, tokens, rows)
     ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
-    return Extensions(ahead, ended, select_candidates(ahead, left, [guard.needed[each] for each in active.sentences], beams))
+    return Extensions(
+        ahead, ended, select_candidates(ahead, left, [guard.needed[sentence] for sentence in active.sentences], beams)
+    )
 
 
 def suggest_tokens(
@@ -59,11 +61,11 @@ def select_candidates(
     alive = torch.zeros(len(needed), beams, dtype=torch.bool)
     for sentence, most in enumerate(needed):
         places = going[sentence].nonzero()[:, 0].tolist()
-        banks = [most - each for each in left[sentence][going[sentence]].tolist()]
+        banks = [most - count for count in left[sentence][going[sentence]].tolist()]
         room = allocate_banks([banks.count(bank) for bank in range(most + 1)], beams)
         for count, place in enumerate(_take_first(places, banks, room)):
             chosen[sentence, count], alive[sentence, count] = place, True
-    scores, logprobs, tokens, rows = (each.gather(1, chosen) for each in ahead)
+    scores, logprobs, tokens, rows = (tensor.gather(1, chosen) for tensor in ahead)
     return Candidates(scores.masked_fill(~alive, IMPOSSIBLE), logprobs, tokens, rows)
 
 

@@ -26,7 +26,7 @@ class Phrases:
     """
 
     def __init__(self, sentences: Sequence[Sequence[Letters]], spelling: Spelling, device: torch.device | str = "cpu"):
-        distinct = list(dict.fromkeys(phrase for each in sentences for phrase in each))
+        distinct = list(dict.fromkeys(phrase for sentence in sentences for phrase in sentence))
         tables = [build_automaton(phrase, spelling) for phrase in distinct]
         counts = [count_tokens_left(table) for table in tables]
         firsts, after = {}, [torch.zeros(1, len(spelling.letters), dtype=torch.int32)]
@@ -35,11 +35,11 @@ class Phrases:
             after.append(table + firsts[phrase])
         most = max(map(len, sentences), default=0)
         nobody = torch.zeros(1, dtype=torch.long)
-        rows = [[firsts[each] for each in some] + [0] * (most - len(some)) for some in sentences]
+        rows = [[firsts[phrase] for phrase in some] + [0] * (most - len(some)) for some in sentences]
         self.firsts = torch.tensor(rows, dtype=torch.long, device=device).view(len(sentences), most)
         self.after = torch.cat(after).to(device)
         self.needed = torch.cat([nobody, *counts]).to(device)
-        self.whole = torch.cat([nobody, *(each[:1].expand_as(each) for each in counts)]).to(device)
+        self.whole = torch.cat([nobody, *(count[:1].expand_as(count) for count in counts)]).to(device)
 
     def move(
         self, states: Int[Tensor, "rows phrases"], tokens: Int[Tensor, "rows *more"]

@@ -39,7 +39,7 @@ class Prefix:
 
     def behind(self, token: int) -> "Prefix":
         """The same prefix behind a first token, such as a forced BOS that writes nothing."""
-        moved = ({each: state + 1 for each, state in ways.items()} for ways in self.states)
+        moved = ({way: state + 1 for way, state in ways.items()} for ways in self.states)
         return Prefix(({token: 1}, *moved))
 
     @classmethod
@@ -79,12 +79,12 @@ def _build_token_prefix(text: str, tokenizer: Listed) -> Prefix:
     if tokens and isinstance(tokenizer, Words) and not text[-1].isspace():
         known = enumerate(tokenizer.vocabulary.tokens, len(NAMES))
         ways[-1] = [number for number, token in known if token.startswith(tokens[-1])] or [UNK]
-    for token, each in zip(tokens, ways, strict=True):
-        if UNK in each:
+    for token, way in zip(tokens, ways, strict=True):
+        if UNK in way:
             raise ValueError(
                 f"the prefix {text!r} holds {token!r}, which the model cannot write; begin with words that it has learnt"
             )
-    return Prefix(tuple(dict.fromkeys(each, place + 1) for place, each in enumerate(ways)))
+    return Prefix(tuple(dict.fromkeys(way, place + 1) for place, way in enumerate(ways)))
 
 
 def _build_byte_prefix(text: str, tokenizer: Exact) -> Prefix:

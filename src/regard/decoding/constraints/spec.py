@@ -33,11 +33,11 @@ def expand_specs(
     count: int, prefix: str | Sequence[str] | None, include: Phrases | None, exclude: Phrases | None
 ) -> list[ConstraintSpec]:
     """Constraints for each of so many texts, from one value for all or one for each."""
-    prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [each or "" for each in prefix]
+    prefixes = [prefix or ""] * count if prefix is None or isinstance(prefix, str) else [text or "" for text in prefix]
     includes, excludes = _expand_phrases("include", count, include), _expand_phrases("exclude", count, exclude)
     if len(prefixes) != count:
         raise ValueError(f"prefix needs one text, or one for each of {count} texts, got {len(prefixes)}")
-    return [ConstraintSpec(*each) for each in zip(prefixes, includes, excludes, strict=True)]
+    return [ConstraintSpec(*arguments) for arguments in zip(prefixes, includes, excludes, strict=True)]
 
 
 def parse_spec(line: Line) -> ConstraintSpec:
@@ -53,7 +53,7 @@ def parse_spec(line: Line) -> ConstraintSpec:
     if not isinstance(table.get("prefix", ""), str):
         raise DataError(f"{line.where} needs a prefix that is a text, got {quoted(table['prefix'])}: {EXAMPLE}")
     phrases = [table.get(name, []) for name in ("include", "exclude")]
-    if wrong := [each for each in phrases if not _is_text_list(each)]:
+    if wrong := [phrase for phrase in phrases if not _is_text_list(phrase)]:
         raise DataError(f"{line.where} needs lists of texts to include and to exclude, got {quoted(wrong[0])}: {EXAMPLE}")
     return ConstraintSpec(table.get("prefix", ""), *map(tuple, phrases))
 
@@ -72,16 +72,16 @@ def build_guard(
     """
     if not block and not any(map(any, specs)):
         return None
-    prefixes = {each.prefix: _build_prefix(each.prefix, spelling, target) for each in specs}
+    prefixes = {spec.prefix: _build_prefix(spec.prefix, spelling, target) for spec in specs}
     if forced_bos is not None and forced_bos < len(spelling.letters) and spelling.is_silent(forced_bos):
         prefixes = {text: prefix.behind(forced_bos) if text else prefix for text, prefix in prefixes.items()}
     constraints = [
         Constraints(
-            prefixes[each.prefix],
-            tuple(_spell_required(phrase, spelling, target) for phrase in each.include),
-            tuple(spelt for phrase in each.exclude if (spelt := _spell_phrase(phrase, spelling, target)) is not None),
+            prefixes[spec.prefix],
+            tuple(_spell_required(phrase, spelling, target) for phrase in spec.include),
+            tuple(spelt for phrase in spec.exclude if (spelt := _spell_phrase(phrase, spelling, target)) is not None),
         )
-        for each in specs
+        for spec in specs
     ]
     return Guard(constraints, spelling, block, device)
 
@@ -89,17 +89,17 @@ def build_guard(
 def _expand_phrases(name: str, count: int, phrases: Phrases | None) -> list[tuple[str, ...]]:
     if isinstance(phrases, str):
         raise ValueError(f"{name} needs a list of phrases, got the text {phrases!r}; one phrase is [{phrases!r}]")
-    if phrases is None or all(isinstance(each, str) for each in phrases):
-        return [tuple(str(each) for each in phrases or ())] * count
+    if phrases is None or all(isinstance(phrase, str) for phrase in phrases):
+        return [tuple(str(phrase) for phrase in phrases or ())] * count
     if len(phrases) != count:
         raise ValueError(f"{name} needs a list of phrases, or one list for each of {count} texts, got {len(phrases)}")
-    if wrong := [each for each in phrases if not _is_text_list(each)]:
+    if wrong := [phrase for phrase in phrases if not _is_text_list(phrase)]:
         raise ValueError(f"{name} needs lists of phrases throughout, got {wrong[0]!r} among them")
-    return [tuple(each) for each in phrases]
+    return [tuple(phrase) for phrase in phrases]
 
 
 def _is_text_list(phrases: Any) -> bool:
-    return isinstance(phrases, (list, tuple)) and all(isinstance(each, str) for each in phrases)
+    return isinstance(phrases, (list, tuple)) and all(isinstance(phrase, str) for phrase in phrases)
 
 
 def _build_prefix(text: str, spelling: Spelling, target: Callable[[str], str]) -> Prefix:

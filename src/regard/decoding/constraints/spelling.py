@@ -47,10 +47,10 @@ class Spelling:
             return cls(torch.arange(tokenizer.size)[:, None], tokenizer.size, tokenizer)
         if isinstance(tokenizer, Exact | Pretrained):
             texts = tokenizer.table if isinstance(tokenizer, Exact) else tokenizer.continuations
-            spelt = [[256 + number] for number in range(len(NAMES))] + [list(each) for each in texts[len(NAMES) :]]
+            spelt = [[256 + number] for number in range(len(NAMES))] + [list(text) for text in texts[len(NAMES) :]]
             return cls(_pad_letters(spelt), 256 + len(NAMES), tokenizer)
         index = _index_letters(tokenizer)
-        return cls(torch.tensor([[index[each]] for each in _list_token_texts(tokenizer)]), len(index), tokenizer)
+        return cls(torch.tensor([[index[text]] for text in _list_token_texts(tokenizer)]), len(index), tokenizer)
 
     def is_silent(self, token: int) -> bool:
         """Return True for a token that writes nothing, such as the name of a language in a tokenizer from elsewhere."""
@@ -70,7 +70,7 @@ class Spelling:
         assert isinstance(self.tokenizer, Listed), "tokens are bytes, listed or pretrained"
         index, words = _index_letters(self.tokenizer), isinstance(self.tokenizer, Words) and not self.tokenizer.whole
         found = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
-        return None if None in found else tuple(each for each in found if each is not None)
+        return None if None in found else tuple(token for token in found if token is not None)
 
 
 def _list_token_texts(tokenizer: Tokenizer) -> list[Hashable]:
@@ -87,4 +87,4 @@ def _index_letters(tokenizer: Tokenizer) -> dict[Hashable, int]:
 
 def _pad_letters(spelt: Sequence[Sequence[int]]) -> Tensor:
     longest = max(map(len, spelt))
-    return torch.tensor([[*each, *[NO_LETTER] * (longest - len(each))] for each in spelt])
+    return torch.tensor([[*letters, *[NO_LETTER] * (longest - len(letters))] for letters in spelt])

@@ -48,17 +48,21 @@ class Guard:
     ):
         if block < 0:
             raise ValueError(f"block needs to be 0 or more tokens, got {block}; 0 lets a target repeat itself")
-        if any(not phrase for each in constraints for phrase in (*each.include, *each.exclude)):
+        if any(not phrase for constraint in constraints for phrase in (*constraint.include, *constraint.exclude)):
             raise ValueError("a phrase needs at least one token, got one of none; leave it out")
         self.block, self.vocabulary = block, len(spelling.letters)
-        self.include = Phrases([each.include for each in constraints], spelling, device)
-        self.exclude = Phrases([each.exclude for each in constraints], spelling, device)
-        table, firsts = prefixes.build_table([each.prefix for each in constraints], self.vocabulary)
+        self.include = Phrases([constraint.include for constraint in constraints], spelling, device)
+        self.exclude = Phrases([constraint.exclude for constraint in constraints], spelling, device)
+        table, firsts = prefixes.build_table([constraint.prefix for constraint in constraints], self.vocabulary)
         self.prefix = table.to(device)
-        self.firsts = torch.tensor([firsts[each.prefix] for each in constraints], dtype=torch.long, device=device)
+        self.firsts = torch.tensor(
+            [firsts[constraint.prefix] for constraint in constraints], dtype=torch.long, device=device
+        )
         self.needed = self.include.left(self.include.firsts).tolist()
         """Number of tokens of the required phrases, sentence by sentence."""
-        self.room = [len(each.prefix.states) + needed for each, needed in zip(constraints, self.needed, strict=True)]
+        self.room = [
+            len(constraint.prefix.states) + needed for constraint, needed in zip(constraints, self.needed, strict=True)
+        ]
         """Number of tokens that suffice for the prefix and all required phrases."""
 
     @property

@@ -44,7 +44,7 @@ def select_engine(decoder: Decoder, memory: Tree, precision: str = "float32", co
             raise ConfigError(f"precision={precision} does not cover this model: {reason}; use precision=float32")
         return AsItIs(decoder)
     assert isinstance(decoder, nn.Module)
-    now = (precision, *((each.data_ptr(), each._version) for each in decoder.parameters()))
+    now = (precision, *((parameter.data_ptr(), parameter._version) for parameter in decoder.parameters()))
     kept = ENGINES.get(decoder)
     if kept is None or kept[0] != now:
         made: Engine = kind.Engine(decoder, precision)

@@ -15,9 +15,9 @@ class ModelVersion:
 
     def __init__(self, model: nn.Module):
         modules = list(model.modules())
-        self.spaces: list[dict[str, Any]] = [each.__dict__ for each in modules]
-        self.parts: list[dict[str, Any]] = [part for each in modules for part in (each._parameters, each._modules)]
-        self.hooks = [hooks for each in modules for hooks in (each._forward_hooks, each._forward_pre_hooks)]
+        self.spaces: list[dict[str, Any]] = [module.__dict__ for module in modules]
+        self.parts: list[dict[str, Any]] = [part for module in modules for part in (module._parameters, module._modules)]
+        self.hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
         self.tensors = list(model.parameters())
         self.then = self.now()
 

@@ -20,7 +20,7 @@ def probabilities(logs: Sequence[Logs], shares: Sequence[float]) -> Logs:
 
     log p(y) = log Σ_k w_k p_k(y)
     """
-    weighted = [each + math.log(share) for each, share in zip(logs, shares, strict=True) if share > 0]
+    weighted = [log + math.log(share) for log, share in zip(logs, shares, strict=True) if share > 0]
     return torch.stack(weighted).logsumexp(0)
 
 
@@ -30,7 +30,7 @@ def logits(logs: Sequence[Logs], shares: Sequence[float]) -> Logs:
 
         log p(y) = Σ_k w_k log p_k(y) - log Z
     """
-    weighted = [share * each for each, share in zip(logs, shares, strict=True) if share > 0]
+    weighted = [share * log for log, share in zip(logs, shares, strict=True) if share > 0]
     return torch.stack(weighted).sum(0).log_softmax(-1)
 
 
@@ -45,7 +45,7 @@ def blend(encoded: Sequence[Encoded], shares: Sequence[float]) -> Encoded:
 
     What is no number between others, as which places are real, is the first one's.
     """
-    columns = zip(*(leaves(each, Tensor) for each in encoded), strict=True)
+    columns = zip(*(leaves(source, Tensor) for source in encoded), strict=True)
     mean: Encoded = map_tree(lambda _: _mean(next(columns), shares), encoded[0])
     return mean
 
@@ -53,4 +53,4 @@ def blend(encoded: Sequence[Encoded], shares: Sequence[float]) -> Encoded:
 def _mean(tensors: tuple[Tensor, ...], shares: Sequence[float]) -> Tensor:
     if not tensors[0].is_floating_point():
         return tensors[0]
-    return torch.stack([share * each for each, share in zip(tensors, shares, strict=True)]).sum(0)
+    return torch.stack([share * tensor for tensor, share in zip(tensors, shares, strict=True)]).sum(0)

@@ -32,10 +32,10 @@ def ensemble(
     the first run's config says. `components` are those of load().
     """
     with hand_over(components):
-        members = [each if isinstance(each, SequencePredictor) else load_sequence_predictor(each, device) for each in runs]
+        members = [run if isinstance(run, SequencePredictor) else load_sequence_predictor(run, device) for run in runs]
     models = together(members)
     first = members[0]
-    alike = all(each.head == first.head and each.config.model == first.config.model for each in members)
+    alike = all(member.head == first.head and member.config.model == first.config.model for member in members)
     return SequencePredictor(
         first.task, first.config, first.codec, Ensemble(models, weights, average), first.head if alike else Head()
     )
@@ -63,7 +63,7 @@ def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
 
 def differs(first: Codec, other: Codec) -> str | None:
     """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
-    for side in (each for each in ("source", "target") if hasattr(first, each)):
+    for side in (name for name in ("source", "target") if hasattr(first, name)):
         mine, its = getattr(first, side), getattr(other, side)
         if mine.kind != its.kind:
             return f"the tokens of its {side} ({mine.kind} and {its.kind})"
@@ -75,7 +75,7 @@ def differs(first: Codec, other: Codec) -> str | None:
             return f"its {side} vocabulary ({mine.size} and {its.size} tokens{where})"
         if saved(mine) != saved(its):
             return f"how its {side} is cut into tokens"
-    for name in (each for each in SETTINGS if hasattr(first, each)):
+    for name in (name for name in SETTINGS if hasattr(first, name)):
         if getattr(first, name) != getattr(other, name):
             return f"{name} ({getattr(first, name)} and {getattr(other, name)})"
     return None

@@ -115,7 +115,9 @@ def read(data: bytes, path: Path) -> Settings:
     average, weights = table.get("average"), table.get("weights")
     if not isinstance(average, str) or average not in AVERAGES:
         raise DamagedError(f"{path}: average needs to be one of {', '.join(AVERAGES)}, got {average!r}")
-    if not isinstance(weights, list) or not all(type(each) in (int, float) and not abs(each) > MOST for each in weights):
+    if not isinstance(weights, list) or not all(
+        type(weight) in (int, float) and not abs(weight) > MOST for weight in weights
+    ):
         raise DamagedError(f"{path}: weights need to be a list of numbers, got {weights!r:.80}")
     if len(weights) > LARGEST:
         raise DamagedError(f"{path} has {len(weights):,} weights, and an ensemble has at most {LARGEST} members")

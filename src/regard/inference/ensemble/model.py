@@ -82,16 +82,16 @@ class Together(nn.Module):
 
     def remember(self, encoded: Sequence[Any]) -> Tree:
         """What each decoder remembers of what its encoder gave."""
-        return tuple(decoder.remember(each) for decoder, each in zip(self.decoders, encoded, strict=True))
+        return tuple(decoder.remember(source) for decoder, source in zip(self.decoders, encoded, strict=True))
 
     def start(self, memory: Tree) -> Tree:
         """The states before the first token."""
-        return tuple(decoder.start(each) for decoder, each in zip(self.decoders, memory, strict=True))
+        return tuple(decoder.start(part) for decoder, part in zip(self.decoders, memory, strict=True))
 
     def step(self, token: Int[Tensor, " rows"], memory: Tree, state: Tree, *, weights: bool = False) -> Step:
         """One token for each row, and what all members together make of it."""
         every = zip(self.decoders, memory, state, strict=True)
-        return self.joined([decoder.step(token, *each, weights=weights) for decoder, *each in every], weights)
+        return self.joined([decoder.step(token, *arguments, weights=weights) for decoder, *arguments in every], weights)
 
     def forward(
         self, target: Int[Tensor, "batch time"], memory: Tree, *, weights: bool = False, statistics: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Together(nn.Module):
         """All positions at once."""
         every = zip(self.decoders, memory, strict=True)
         asked: dict[str, Any] = {"weights": weights, "statistics": statistics}
-        return self.joined([decoder(target, each, **asked) for decoder, each in every], weights)
+        return self.joined([decoder(target, memory, **asked) for decoder, memory in every], weights)
 
     def joined(self, steps: Sequence[Step], weights: bool) -> Step:
         """What all members found, as one."""
@@ -112,10 +112,10 @@ class Together(nn.Module):
     def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
         """Where the members looked on the whole; their contexts are in spaces of their own and have no mean."""
         looks = [step.attended[name].weights for step in steps if name in step.attended]
-        found = [each for each in looks if each is not None]
-        if len(found) < len(steps) or len({each.shape for each in found}) > 1:
+        found = [look for look in looks if look is not None]
+        if len(found) < len(steps) or len({weights.shape for weights in found}) > 1:
             return None
-        weights = torch.stack([share * each for share, each in zip(self.weights, found, strict=True)]).sum(0)
+        weights = torch.stack([share * weights for share, weights in zip(self.weights, found, strict=True)]).sum(0)
         return Attended(weights.new_zeros(len(weights), weights.shape[2], 0), weights)
 
 
@@ -123,12 +123,12 @@ def shares(count: int, weights: Sequence[float] | None) -> tuple[float, ...]:
     """Weights that sum to one, equal where none are given."""
     if count < 2:
         raise ValueError(f"an ensemble needs two members or more, got {count}; one is used as it is")
-    given = [1.0] * count if weights is None else [float(each) for each in weights]
+    given = [1.0] * count if weights is None else [float(weight) for weight in weights]
     if len(given) != count:
         raise ValueError(f"an ensemble of {count} members needs as many weights, got {len(given)}")
-    if not all(0 <= each < math.inf for each in given) or sum(given) <= 0:
+    if not all(0 <= number < math.inf for number in given) or sum(given) <= 0:
         raise ValueError(f"weights need to be 0 or more and finite, and one of them above 0, got {given}")
-    return tuple(each / sum(given) for each in given)
+    return tuple(number / sum(given) for number in given)
 
 
 def alike(members: Sequence[Seq2Seq]) -> None:

@@ -114,10 +114,10 @@ def _rated(members: "Sequence[SequencePredictor]", batch: AnyBatch) -> Float[Ten
     assert batch.target is not None, "records have targets"
     keep = batch.target.keep.cpu()
     with torch.no_grad():
-        models: list[Any] = [each.model for each in members]
-        memories = [each.encode(batch.source) for each in models]
-    rated = [rate(each.model.decoder, memory, batch.target) for each, memory in zip(members, memories, strict=True)]
-    return torch.stack([each.logprobs[keep] for each in rated])
+        models: list[Any] = [member.model for member in members]
+        memories = [model.encode(batch.source) for model in models]
+    rated = [rate(member.model.decoder, memory, batch.target) for member, memory in zip(members, memories, strict=True)]
+    return torch.stack([rating.logprobs[keep] for rating in rated])
 
 
 @torch.no_grad()
@@ -128,8 +128,8 @@ def _slope(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch], 
     for batch in batches:
         assert batch.target is not None, "records have targets"
         keep, fed = batch.target.keep, shifted(batch.target.data)
-        outputs = [each.model(batch.source, fed).output[keep] for each in members]
-        logs = torch.stack([compute_logprobs(each).clamp_min(LEAST) for each in outputs])
+        outputs = [member.model(batch.source, fed).output[keep] for member in members]
+        logs = torch.stack([compute_logprobs(output).clamp_min(LEAST) for output in outputs])
         found = moments(logs, batch.target.data[keep], weights.to(logs))
         cost, tokens = cost + found.cost, tokens + int(keep.sum())
         gradient, curvature = gradient + found.gradient.cpu(), curvature + found.curvature.cpu()

@@ -59,8 +59,8 @@ def _part(value: Any) -> Any:
 
 def iterate_tensors(scope: Scope) -> Iterator[Tensor]:
     """Iterate over the tensors of a scope."""
-    for each in fields(scope):  # type: ignore[arg-type]
-        value = getattr(scope, each.name)
+    for field in fields(scope):  # type: ignore[arg-type]
+        value = getattr(scope, field.name)
         if isinstance(value, Scope):
             yield from iterate_tensors(value)
         elif isinstance(value, Tensor):
@@ -96,9 +96,9 @@ def find_block_mask(request: Request) -> BlockMaskEntry:
 
 
 def _of_tensors(request: Request, key: Hashable, tensors: list[Tensor]) -> BlockMaskEntry:
-    if any(each.is_inference() for each in tensors) or is_capturing():  # these have no version counter
+    if any(tensor.is_inference() for tensor in tensors) or is_capturing():  # these have no version counter
         return BlockMaskEntry(build_block_mask(request), None)
-    versions = [each._version for each in tensors]
+    versions = [tensor._version for tensor in tensors]
     for known_key, known_tensors, known_versions, entry in LATEST:
         if (
             known_key == key

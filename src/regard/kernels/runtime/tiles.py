@@ -50,7 +50,7 @@ def launch_largest(
 
 def count_too_large(sets: Sequence[Set], need: Callable[[Set], int], limit: int) -> int:
     """The number of tile sizes, from the first on, whose estimate is too large; never the last."""
-    return next((index for index, each in enumerate(sets[:-1]) if need(each) <= limit), len(sets) - 1)
+    return next((index for index, tiles in enumerate(sets[:-1]) if need(tiles) <= limit), len(sets) - 1)
 
 
 def use_device(device: torch.device) -> AbstractContextManager[Any]:

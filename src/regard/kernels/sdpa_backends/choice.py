@@ -187,14 +187,16 @@ class Priority(AbstractContextManager[None]):
     """Context manager of the order alone, restored at the end; a no-op where it is already set."""
 
     def __init__(self, order: tuple[SDPBackend, ...]):
-        self.order = [each.value for each in order]
+        self.order = [backend.value for backend in order]
 
     def __enter__(self) -> None:
         LOCK.acquire()
         self.before = torch._C._get_sdp_priority_order()
         self.changes = self.before[: len(self.order)] != self.order
         if self.changes:
-            torch._C._set_sdp_priority_order([*self.order, *(each for each in self.before if each not in self.order)])
+            torch._C._set_sdp_priority_order(
+                [*self.order, *(backend for backend in self.before if backend not in self.order)]
+            )
 
     def __exit__(self, *raised: object) -> None:
         try:

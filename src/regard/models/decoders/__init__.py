@@ -24,7 +24,7 @@ class DecoderMemory(NamedTuple):
 
 def drop_weights(attended: Mapping[str, Attended], weights: bool) -> dict[str, Attended]:
     """Outputs of the attentions by name, without weights that only the decoder itself needed."""
-    return dict(attended) if weights else {name: each._replace(weights=None) for name, each in attended.items()}
+    return dict(attended) if weights else {name: result._replace(weights=None) for name, result in attended.items()}
 
 
 def repeat_for_beams(vectors: Float[Tensor, "sources size"], rows: int) -> Float[Tensor, "rows size"]:

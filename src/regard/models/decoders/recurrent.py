@@ -146,7 +146,7 @@ class Recurrent(BaseDecoder):
     def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Final states of the encoder; raises where the cells cannot start from them."""
         needed = [(len(self.layers), self.size)] * self.states
-        given = [tuple(each.shape[1:]) for each in final]
+        given = [tuple(state.shape[1:]) for state in final]
         if given != needed:
             raise ValueError(f"the cells start from states of (layers, size) {needed}, got {given}; build with bridge=True")
         return final
@@ -227,9 +227,9 @@ class Recurrent(BaseDecoder):
         data, lasts = embedded, []
         for number, rnn in enumerate(self.layers):
             data = self.drop(data, state.masks[number]) if number else data
-            begin = tuple(each[None, :, number].contiguous() for each in state.hidden)
+            begin = tuple(tensor[None, :, number].contiguous() for tensor in state.hidden)
             data, last = run_cells(rnn, data, begin if len(begin) > 1 else begin[0])
-            lasts.append(tuple(each[0] for each in last) if len(begin) > 1 else (last[0],))
+            lasts.append(tuple(tensor[0] for tensor in last) if len(begin) > 1 else (last[0],))
         return data, state._replace(hidden=stack_states(lasts))
 
     def bahdanau(
@@ -266,9 +266,9 @@ class Recurrent(BaseDecoder):
         self, cross: Attention, embedded: Data, memory: Memory, state: RecurrentState
     ) -> tuple[Data, Data, Attended, RecurrentState]:
         """Luong's order over all steps as one fused GPU operation."""
-        hidden, cell = (each[:, 0] for each in state.hidden)
+        hidden, cell = (tensor[:, 0] for tensor in state.hidden)
         steps = recurrent_fused.run_loop(self.layers[0], self.readout, cross, embedded, memory, state.fed, hidden, cell)
-        top, context, read = (each.transpose(0, 1) for each in steps[:3])
+        top, context, read = (tensor.transpose(0, 1) for tensor in steps[:3])
         state = state._replace(hidden=(top[:, -1:], steps.cell[:, None]), fed=read[:, -1])
         return top, read, Attended(context), state
 

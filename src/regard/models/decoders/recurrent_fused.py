@@ -103,7 +103,7 @@ def run_loop(
     projected = F.linear(known.transpose(0, 1), W[:, :width], bias + other).to(half)
     size = hidden.shape[1]
     scale = cross.score.factor(hidden[:, None, None]) if isinstance(cross.score, ScaledDot) else 1.0
-    sides = (each[:, 0].to(half).contiguous() for each in (memory.keys, memory.values))
+    sides = (tensor[:, 0].to(half).contiguous() for tensor in (memory.keys, memory.values))
     inputs, outputs, last = FusedLoop.apply(  # type: ignore[no-untyped-call]
         projected.contiguous(),
         torch.cat((W[:, width:], U), dim=1).to(half),

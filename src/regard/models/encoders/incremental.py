@@ -60,8 +60,8 @@ def _encode_recurrent(encoder: Recurrent, tokens: Tensor, state: State) -> tuple
     for layer, before in zip(encoder.layers, begin, strict=True):
         data, last = run_cells(layer, data, before)
         lasts.append(last)
-    states = [each if isinstance(each, tuple) else (each,) for each in lasts]
-    final = stack_states([tuple(one.transpose(0, 1).flatten(1) for one in each) for each in states])
+    states = [last if isinstance(last, tuple) else (last,) for last in lasts]
+    final = stack_states([tuple(one.transpose(0, 1).flatten(1) for one in state) for state in states])
     return data, final, (seen + tokens.shape[1], lasts)
 
 

@@ -110,8 +110,8 @@ def run_layer_stepwise(
             tops.append(state[0])
         found.append(torch.stack(tops, dim=1))
         lasts.append(state)
-    ahead = [each.flip(1) if way else each for way, each in enumerate(found)]
-    return torch.cat(ahead, dim=-1), tuple(torch.cat(each, dim=-1) for each in zip(*lasts, strict=True))
+    ahead = [tensor.flip(1) if way else tensor for way, tensor in enumerate(found)]
+    return torch.cat(ahead, dim=-1), tuple(torch.cat(tensor, dim=-1) for tensor in zip(*lasts, strict=True))
 
 
 def reverse_indices(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:

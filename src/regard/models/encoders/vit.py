@@ -126,7 +126,7 @@ class Stem(nn.Module):
                 f"{size}; choose others, or convolutions=False"
             )
         widths = [channels, *(size * 2 // 2**number for number in range(halvings, 0, -1))]
-        self.halving = nn.ModuleList(build_convolution(*each, 3, 2) for each in pairwise(widths))
+        self.halving = nn.ModuleList(build_convolution(*pair, 3, 2) for pair in pairwise(widths))
         self.norms = nn.ModuleList(GroupNorm(width) for width in widths[1:])
         self.last = nn.Conv2d(size, size, 1)
 

@@ -31,7 +31,7 @@ class ContextGradients(torch.autograd.Function):
         cross, mode = call.cross, call.cross.training
         cross.train(call.training)  # the mode of the forward pass, whatever has been done to the model since
         with torch.enable_grad(), torch.autocast(d_contexts.device.type, call.half, enabled=call.half is not None):
-            keys, values = (each.detach().requires_grad_() for each in ctx.saved_tensors)
+            keys, values = (saved_tensor.detach().requires_grad_() for saved_tensor in ctx.saved_tensors)
             memory = Memory(keys, values, call.keep)
             context = cross(torch.cat(call.queries, dim=1), memory, offset=call.position).context
         cross.train(mode)

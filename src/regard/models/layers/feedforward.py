@@ -56,14 +56,14 @@ def covers(network: nn.Sequential, data: Data) -> str | None:
         return "needs Triton, which is not installed; pip install triton"
     if not torch.is_grad_enabled():
         return "is for learning, and nothing here has a gradient"
-    if [type(each) for each in network] != [nn.Linear, nn.ReLU, nn.Linear]:
-        return f"needs Linear, ReLU and Linear, got {', '.join(type(each).__name__ for each in network)}"
+    if [type(module) for module in network] != [nn.Linear, nn.ReLU, nn.Linear]:
+        return f"needs Linear, ReLU and Linear, got {', '.join(type(module).__name__ for module in network)}"
     first, last = network[0], network[2]
     if first.bias is None:
         return "needs a bias in the middle, and there is none"
-    kinds = {each.dtype for each in (data, first.weight, first.bias, last.weight, last.bias) if each is not None}
+    kinds = {tensor.dtype for tensor in (data, first.weight, first.bias, last.weight, last.bias) if tensor is not None}
     if len(kinds) > 1 or data.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        named = ", ".join(sorted(str(each).removeprefix("torch.") for each in kinds))
+        named = ", ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
         return f"needs data and matrices in one of float32, float16 and bfloat16, got {named}"
     if torch.is_autocast_enabled(data.device.type) and torch.get_autocast_dtype(data.device.type) != data.dtype:
         return "needs data and matrices in the precision of autocast"

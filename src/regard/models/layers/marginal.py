@@ -55,7 +55,7 @@ def marginalise(cross: Attention, memory: Memory, attended: Attended, say: Compu
     time, keys = weights.shape[1:]
     logits = say(
         list_contexts(cross, memory, attended),
-        *(each[:, :, None].expand(-1, -1, keys + 1, -1).flatten(1, 2) for each in known),
+        *(tensor[:, :, None].expand(-1, -1, keys + 1, -1).flatten(1, 2) for tensor in known),
     )
     total = weights.sum(-1, keepdim=True)
     blind = total <= 0

@@ -40,7 +40,7 @@ class PointerGenerator(nn.Module):
         super().__init__()
         self.gate = nn.Linear(context + state + token, 1)
         self.vocabulary = vocabulary
-        wrong = [each for each in counterparts or () if not NO_TOKEN <= each < vocabulary]
+        wrong = [token for token in counterparts or () if not NO_TOKEN <= token < vocabulary]
         if wrong:
             raise ValueError(
                 f"a counterpart needs to be a target token from 0 to {vocabulary - 1}, or {NO_TOKEN} for none, "

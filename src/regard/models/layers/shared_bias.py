@@ -14,9 +14,9 @@ def share_bias(attentions: Sequence[MultiHead], causal: bool) -> None:
     Raffel et al. 2020, section 2.1, https://arxiv.org/abs/1910.10683. With `causal`, for a decoder, all buckets are those of
     keys before the query, as in the authors' code.
     """
-    for each in attentions:
-        if not isinstance(each.score, T5):
-            raise ValueError(f"a shared bias needs self-attention by t5, got {type(each.score).__name__}; name t5")
+    for attention in attentions:
+        if not isinstance(attention.score, T5):
+            raise ValueError(f"a shared bias needs self-attention by t5, got {type(attention.score).__name__}; name t5")
     score = T5(heads=attentions[0].heads, causal=causal)
-    for each in attentions:
-        each.score = score
+    for attention in attentions:
+        attention.score = score

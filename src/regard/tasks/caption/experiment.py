@@ -121,15 +121,15 @@ def load_records(task: Writes, config: PictureConfig) -> tuple[PictureRecords, P
 
 def render_later(scenes: Sequence[Captioned], size: int, language: Language) -> PictureRecords:
     """Records of scenes, whose pictures are rendered on access."""
-    pictures = [Drawing(each, size, language) for each in scenes]
-    return PictureRecords([each.record for each in pictures], pictures)
+    pictures = [Drawing(scene, size, language) for scene in scenes]
+    return PictureRecords([picture.record for picture in pictures], pictures)
 
 
 def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their captions."""
     few = pictures[:SHOWN]
-    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
-    lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
+    files = {f"samples/{number}.png": png(sample()) for number, sample in enumerate(few, 1)}
+    lines = "".join(f"{number}.png\t{sample.caption.text}\n" for number, sample in enumerate(few, 1))
     return {**files, "samples/captions.tsv": lines.encode()} if few else {}
 
 

@@ -51,9 +51,9 @@ def count_hits(trained: "SequencePredictor", examples: Sequence[ImageExample]) -
         with torch.no_grad():
             step = trained.model(batch.source.to(device), shifted(batch.target.data.to(device)), weights=True)
         attended = {
-            name: widen(each.weights)
-            for name, each in step.attended.items()
-            if is_cross_attention(name) and each.weights is not None
+            name: widen(result.weights)
+            for name, result in step.attended.items()
+            if is_cross_attention(name) and result.weights is not None
         }
         keep = downsample_mask(batch.source.keep, codec.stride).flatten(1)
         for row, index in enumerate(indices):

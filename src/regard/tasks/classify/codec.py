@@ -87,9 +87,9 @@ class LabelCodec(ImageCodec):
         """The file or the folder of frames of each record."""
         if not self.clips:
             present(records)
-            return [locate(each) for each in records]
+            return [locate(record) for record in records]
         clips.present(records)
-        return [self._folder(each) for each in records]
+        return [self._folder(record) for record in records]
 
     def _folder(self, record: Record) -> Folder:
         return Folder(locate(record), record.where, (self.height, self.width), self.channels, self.frames)

@@ -74,7 +74,7 @@ def experiment(name: str, task: Task, config: ClassifyConfig, out: Path | None =
     first, second = load_records(task, config)
     known = first.records if first.held_out is None else [*first.records, *second.records]  # all labels of the one table
     codec = begin.codec if begin else LabelCodec.fit(known, data, weight_stride(config))
-    training, valid = (codec.encode_all(each.records, renderers=each.renderers) for each in (first, second))
+    training, valid = (codec.encode_all(sample.records, renderers=sample.renderers) for sample in (first, second))
     codec.cache_images(valid.examples)  # unreadable files are errors before training
     figures = ["loss", "accuracy", *["f1"] * codec.several, *[LOOKS] * knows_regions(config)]
     return assemble(
@@ -118,7 +118,7 @@ def load_records(task: Task, config: ClassifyConfig) -> tuple[Records, Records]:
     named = tables(resolve_data(config), read, "clip" if config.data.clips else "picture", pictures)
     if named is None:
         training, valid = synthesise_samples(task, config)
-        return Records([each.record for each in training], training), Records([each.record for each in valid], valid)
+        return Records([sample.record for sample in training], training), Records([sample.record for sample in valid], valid)
     named = named.prepared(task.prepare)
     return Records(named.train, held_out=named.held_out), Records(named.valid)
 
@@ -130,16 +130,16 @@ def synthesise_samples(
     data, size = config.data, min(config.data.height, config.data.width)
     if data.clips:
         clips = motion.draw(data.samples)
-        return [SyntheticClip(each, size, data.language) for each in clips[0]], [
-            SyntheticClip(each, size, data.language) for each in clips[1]
+        return [SyntheticClip(sample, size, data.language) for sample in clips[0]], [
+            SyntheticClip(sample, size, data.language) for sample in clips[1]
         ]
     scenes = (
         task.synthesise(data.samples, 0)
         if resolve_data(config).multi_label
         else boxes.draw(data.samples, most=1, radii=RADII)
     )
-    return [SyntheticScene(each, size, data.language) for each in scenes[0]], [
-        SyntheticScene(each, size, data.language) for each in scenes[1]
+    return [SyntheticScene(scene, size, data.language) for scene in scenes[0]], [
+        SyntheticScene(scene, size, data.language) for scene in scenes[1]
     ]
 
 
@@ -178,14 +178,14 @@ def write_samples(pictures: Sequence[Callable[[], Tensor]]) -> Mapping[str, byte
     """Files of a few validation pictures or clips, and the table of their labels."""
     few: Any = pictures[:SHOWN]
     files, lines = dict[str, bytes](), []
-    for number, each in enumerate(few, 1):
-        rendered = each()
+    for number, sample in enumerate(few, 1):
+        rendered = sample()
         named = f"{number}" if rendered.dim() == 4 else f"{number}.png"
         frames = (
             {f"/{place}.png": frame for place, frame in enumerate(rendered, 1)} if rendered.dim() == 4 else {"": rendered}
         )
         files |= {f"samples/{named}{end}": png(frame) for end, frame in frames.items()}
-        lines.append(f"{named}\t{each.record.target}\n")
+        lines.append(f"{named}\t{sample.record.target}\n")
     return {**files, "samples/labels.tsv": "".join(lines).encode()} if few else {}
 
 

@@ -32,7 +32,7 @@ class Glimpser(Classifier):
             )
         ]
         mask = batch.source.keep.flatten(1)
-        return ClassifierOutput(average_probabilities(torch.stack([each.logits for each in found])), found[0].weights, mask)
+        return ClassifierOutput(average_probabilities(torch.stack([run.logits for run in found])), found[0].weights, mask)
 
     def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""

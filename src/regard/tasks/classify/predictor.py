@@ -118,11 +118,11 @@ class Classifier(ForwardPredictor):
     def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
         """The loss of a picture, how many of them are right and, of drawn ones, whether the model looks at what it names."""
         parts = self.batches(examples)
-        table: Rows = np.concatenate([self.scored(batch, [examples[each] for each in taken]) for taken, batch in parts])
+        table: Rows = np.concatenate([self.scored(batch, [examples[index] for index in taken]) for taken, batch in parts])
         scores = {"loss": (1, 0, 1.0, "nats a picture"), "accuracy": (2, 0, 100.0, ALL if self.codec.several else ONE)}
         scores |= {"f1": (3, 4, 200.0, F1)} if self.codec.several else {}
         scores |= {LOOKS: (5, 6, 100.0, self.says)} if table[:, 6].any() else {}
-        return {name: _ratio(table, *each) for name, each in scores.items()}
+        return {name: _ratio(table, *score) for name, score in scores.items()}
 
     def scored(self, batch: ImageBatch, examples: Sequence[ImageExample]) -> Rows:
         """Of each picture: 1, its loss, whether it is right, labels that were said and hold, and all said or held; how many
@@ -137,9 +137,9 @@ class Classifier(ForwardPredictor):
             names = given.data[:, 0].cpu()
             loss = F.cross_entropy(logits, names, reduction="none")
             counts = [compute_credit(logits, names), torch.zeros(len(logits)), torch.zeros(len(logits))]
-        hits = torch.tensor([self.hits(each, row, output) for row, each in enumerate(examples)])
+        hits = torch.tensor([self.hits(example, row, output) for row, example in enumerate(examples)])
         columns = [torch.ones(len(logits)), loss, *counts, *hits.T]
-        return torch.stack([each.double() for each in columns], dim=1).numpy()
+        return torch.stack([column.double() for column in columns], dim=1).numpy()
 
     def pointed(self, example: ImageExample) -> bool:
         """True where the regions of the labels are known, and the model has an attention."""
@@ -160,7 +160,7 @@ class Classifier(ForwardPredictor):
         chances = self.likely(output.logits)[0]
         order = chances.argsort(descending=True, stable=True).tolist()[:MOST]
         picture = image_axis(self.codec.read_image(example), self.codec.stride)
-        axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[each] for each in order]), "picture": picture}
+        axes: dict[str, Axis] = {"label": Text.of([self.codec.labels[label] for label in order]), "picture": picture}
         looks = {
             name: AxisWeights("label", "picture", _rows(weights[0], len(chances))[:, order][..., output.mask[0]])
             for name, weights in output.weights.items()
@@ -172,7 +172,7 @@ class Classifier(ForwardPredictor):
         """A predicted label, with the log-probabilities of it and of the alternatives."""
         logs = chances.clamp_min(LEAST).log().tolist()
         order = sorted(range(len(logs)), key=lambda each: -logs[each])[:OTHERS]
-        others = tuple((self.codec.labels[each], logs[each]) for each in order)
+        others = tuple((self.codec.labels[label], logs[label]) for label in order)
         return Choice(query, self.codec.labels[label], logs[label], others)
 
 

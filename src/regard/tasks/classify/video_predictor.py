@@ -51,7 +51,7 @@ class Watcher(Classifier):
         space, time = (output.weights[name][0].float().cpu() for name in (SPACE, TIME))
         grid = (-(-clip.shape[2] // stride), -(-clip.shape[3] // stride))
         own = torch.diag_embed(space.mT).permute(0, 2, 3, 1)  # heads frames frames places: of its own frame each has some
-        apart = torch.stack([sheet(torch.unflatten(each, -1, grid)).flatten() for each in own.flatten(0, 1)])
+        apart = torch.stack([sheet(torch.unflatten(weights, -1, grid)).flatten() for weights in own.flatten(0, 1)])
         apart = torch.unflatten(apart, 0, space.shape[:2])
         both = (time.mean(0)[0, :, None] * apart.mean(0)).sum(0)
         chances = self.likely(output.logits)[0]

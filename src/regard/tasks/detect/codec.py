@@ -47,7 +47,7 @@ class ObjectCodec(ImageCodec):
     @classmethod
     def fit(cls, annotations: Sequence[Annotated], data: DetectData, stride: int) -> "ObjectCodec":
         """All labels of the annotations, in alphabetical order."""
-        labels = {label for each in annotations for label in each.labels or ()}
+        labels = {label for annotation in annotations for label in annotation.labels or ()}
         if not labels:
             raise DataError(f"detection needs pictures with objects, got {len(annotations):,} pictures with none")
         return cls(tuple(sorted(labels)), data.box_format, **usual(data, stride))
@@ -70,26 +70,33 @@ class ObjectCodec(ImageCodec):
         """Encode pictures, which are existing files or, with `renderers`, are rendered on access; none is cut."""
         annotations = list(annotations)
         if renderers is None:
-            present(each.record for each in annotations)
+            present(annotation.record for annotation in annotations)
         boxes = normalise_boxes(
-            annotations, self.form, None if renderers is None else [(each.size, each.size) for each in renderers]
+            annotations, self.form, None if renderers is None else [(renderer.size, renderer.size) for renderer in renderers]
         )
         pictures: Sequence[Path | SyntheticScene] = (
-            [locate(each.record) for each in annotations] if renderers is None else renderers
+            [locate(annotation.record) for annotation in annotations] if renderers is None else renderers
         )
         numbers = self._label_numbers(annotations)
         examples = [
-            ImageExample(picture, record=each.record, labels=labels, boxes=box)
-            for picture, each, labels, box in zip(pictures, annotations, numbers, boxes, strict=True)
+            ImageExample(picture, record=annotation.record, labels=labels, boxes=box)
+            for picture, annotation, labels, box in zip(pictures, annotations, numbers, boxes, strict=True)
         ]
         return Corpus(examples, Report(len(annotations), len(examples), 0, 0, 0, 0.0))
 
     def _label_numbers(self, annotations: Sequence[Annotated]) -> list[list[int] | None]:
         """Numbers of the labels of each picture."""
         numbers = {label: number for number, label in enumerate(self.labels)}
-        unknown = [f"{each.record.where} {one!r}" for each in annotations for one in each.labels or () if one not in numbers]
+        unknown = [
+            f"{annotation.record.where} {one!r}"
+            for annotation in annotations
+            for one in annotation.labels or ()
+            if one not in numbers
+        ]
         refuse_unknown_labels(unknown, "labels", self.labels)
-        return [None if each.labels is None else [numbers[one] for one in each.labels] for each in annotations]
+        return [
+            None if annotation.labels is None else [numbers[one] for one in annotation.labels] for annotation in annotations
+        ]
 
     def encode_target(self, record: Annotated) -> Objects | None:
         """Labels and boxes of a picture, as fractions of it; None where it is not annotated."""

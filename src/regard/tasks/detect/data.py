@@ -52,8 +52,8 @@ def read(path: str, data: DetectData) -> list[Annotated]:
                 f"each line, in a file called NAME.jsonl, got {part!r}"
             )
     parsed = [_parse_line(row, where, data) for part in parts for row, where in rows(part, bounds=bounds(data))]
-    raise_mistakes(each for each in parsed if isinstance(each, str))
-    return [each for each in parsed if isinstance(each, Annotated)]
+    raise_mistakes(entry for entry in parsed if isinstance(entry, str))
+    return [entry for entry in parsed if isinstance(entry, Annotated)]
 
 
 def _parse_line(row: Any, where: str, data: DetectData) -> Annotated | str:
@@ -62,16 +62,16 @@ def _parse_line(row: Any, where: str, data: DetectData) -> Annotated | str:
     labels, boxes = value(row, data.labels, where), value(row, data.boxes, where)
     if not picture.strip():
         return f"{where} names no picture"
-    if not isinstance(labels, list) or not all(isinstance(each, str) and each.strip() for each in labels):
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label.strip() for label in labels):
         return f"{where} needs a list of words in {data.labels!r}, got {_short(labels)}"
     if not isinstance(boxes, list) or len(boxes) != len(labels):
         many = f"{len(boxes)} boxes" if isinstance(boxes, list) else _short(boxes)
         return f"{where} needs a box for each of its {len(labels)} labels, got {many}"
-    for number, each in enumerate(boxes, 1):
-        if not isinstance(each, list) or len(each) != 4 or not all(map(_number, each)):
-            return f"{where} box {number} ({labels[number - 1]}) needs four numbers, got {_short(each)}"
+    for number, box in enumerate(boxes, 1):
+        if not isinstance(box, list) or len(box) != 4 or not all(map(_number, box)):
+            return f"{where} box {number} ({labels[number - 1]}) needs four numbers, got {_short(box)}"
     four = tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes)
-    return Annotated(Record(picture, None, where), tuple(each.strip() for each in labels), four)
+    return Annotated(Record(picture, None, where), tuple(label.strip() for label in labels), four)
 
 
 def normalise_boxes(
@@ -81,15 +81,15 @@ def normalise_boxes(
 
     `sizes` are the height and width of the pictures; without them they are read from the files.
     """
-    sizes = readable([_picture_size(each.record) for each in annotations]) if sizes is None else sizes
+    sizes = readable([_picture_size(annotation.record) for annotation in annotations]) if sizes is None else sizes
     edges = [
-        None if each.boxes is None else [EDGES[form](box, *side) for box in each.boxes]
-        for each, side in zip(annotations, sizes, strict=True)
+        None if annotation.boxes is None else [EDGES[form](box, *side) for box in annotation.boxes]
+        for annotation, side in zip(annotations, sizes, strict=True)
     ]
     raise_mistakes(
         wrong
-        for each, box, side in zip(annotations, edges, sizes, strict=True)
-        for wrong in _outside(each, box or (), *side)
+        for annotation, box, side in zip(annotations, edges, sizes, strict=True)
+        for wrong in _outside(annotation, box or (), *side)
     )
     return [None if box is None else _centred(torch.tensor(box).view(-1, 4).clamp(0, 1)) for box in edges]
 
@@ -130,7 +130,7 @@ def _outside(annotations: Annotated, edges: Iterable[Box], height: int, width: i
     """Errors in the boxes of a picture."""
     objects = zip(annotations.labels or (), annotations.boxes or (), edges, strict=True)
     for number, (label, box, (left, top, right, bottom)) in enumerate(objects, 1):
-        what = f"{annotations.record.where} box {number} ({label}: {', '.join(f'{each:.6g}' for each in box)})"
+        what = f"{annotations.record.where} box {number} ({label}: {', '.join(f'{number:.6g}' for number in box)})"
         if not (right > left and bottom > top):
             yield f"{what} has no size"
         elif min(left, top) < -SLACK or max(right, bottom) > 1 + SLACK:

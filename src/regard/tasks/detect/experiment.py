@@ -60,11 +60,11 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
     synthetic: list[list[SyntheticScene]] | None = None
     if named is None:
         parts = task.synthesise(config.data.samples, seed=0)
-        synthetic = [[replace(each, language=config.data.language) for each in part] for part in parts]
-        first, second = ([each.annotated for each in part] for part in synthetic)
+        synthetic = [[replace(sample, language=config.data.language) for sample in part] for part in parts]
+        first, second = ([sample.annotated for sample in part] for part in synthetic)
         named = Tables(first, second)
     else:
-        present(each.record for each in [*named.train, *named.valid])
+        present(annotation.record for annotation in [*named.train, *named.valid])
     codec = begin.codec if begin else ObjectCodec.fit(named.known, config.data, config.model.stride)
     both = zip((named.train, named.valid), synthetic or (None, None), strict=True)
     training, valid = (codec.encode_all(table, renderers=part) for table, part in both)
@@ -77,16 +77,16 @@ def experiment(name: str, task: Task, config: DetectConfig, out: Path | None = N
 
 def picture_paths(annotations: Sequence[Annotated]) -> list[str]:
     """Paths of the pictures of a table."""
-    return pictures([each.record for each in annotations])
+    return pictures([annotation.record for annotation in annotations])
 
 
 def check_query_count(examples: Sequence[ImageExample], queries: int) -> None:
     """Raise where a picture has more objects than there are queries."""
-    for each in examples:
-        if each.labels is not None and len(each.labels) > queries:
+    for example in examples:
+        if example.labels is not None and len(example.labels) > queries:
             raise ConfigError(
-                f"model.queries={queries} is the most objects that can be detected, and {each.record.where} has "
-                f"{len(each.labels)}; set model.queries={len(each.labels)} or more"
+                f"model.queries={queries} is the most objects that can be detected, and {example.record.where} has "
+                f"{len(example.labels)}; set model.queries={len(example.labels)} or more"
             )
 
 
@@ -101,8 +101,8 @@ def compute_loss(loss: SetLoss, labels: int, groups: int, model: nn.Module, batc
 def write_samples(pictures: Sequence[SyntheticScene]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their objects."""
     few = list(enumerate(pictures[:SHOWN], 1))
-    files = {f"samples/{number}.png": png(each()) for number, each in few}
-    rows = [{"image": f"{number}.png", **_as_columns(each.annotated)} for number, each in few]
+    files = {f"samples/{number}.png": png(sample()) for number, sample in few}
+    rows = [{"image": f"{number}.png", **_as_columns(sample.annotated)} for number, sample in few]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return {**files, "samples/objects.jsonl": lines.encode()} if few else {}
 

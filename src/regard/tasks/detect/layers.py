@@ -50,7 +50,7 @@ class Asides(nn.Module):
             return first
         batch, objects = sets.objects.shape
         groups = (data.shape[1] - count) // objects
-        what, there = (each[:, count:].reshape(batch * groups, objects, -1) for each in (data, where))
+        what, there = (tensor[:, count:].reshape(batch * groups, objects, -1) for tensor in (data, where))
         rest = self.hear(what, there, sets.objects.repeat_interleave(groups, 0))
         return torch.cat((first, rest.view(batch, groups * objects, -1)), dim=1)
 

@@ -59,12 +59,12 @@ class SetLoss:
     def __call__(self, detected: Detected, objects: ObjectBatch) -> Loss:
         layers, batch = detected.logits.shape[:2]
         logits, boxes = detected.logits.flatten(0, 1).float(), detected.boxes.flatten(0, 1).float()
-        repeated = ObjectBatch(*(each.repeat(layers, *[1] * (each.ndim - 1)) for each in objects))
+        repeated = ObjectBatch(*(tensor.repeat(layers, *[1] * (tensor.ndim - 1)) for tensor in objects))
         real = None if detected.real is None else detected.real.repeat(layers, 1)
         chosen = self.match(logits, boxes, repeated, real)
         parts = matched_cost(logits, boxes, repeated, chosen)
         total = self.weigh(parts)
-        last = Cost(*(each.view(layers, batch)[-1].sum().detach() for each in parts))
+        last = Cost(*(part.view(layers, batch)[-1].sum().detach() for part in parts))
         figures: dict[str, float | Tensor] = {"label": last.label, "distance": last.distance, "overlap": last.overlap}
         if self.proposals:
             proposed = self.weigh(self.propose(detected.proposals, objects)) / self.near
@@ -177,7 +177,7 @@ def denoising_cost(
 ) -> Cost:
     """Denoising cost, the mean over groups: the n-th query of each group should reconstruct the n-th object."""
     groups = logits.shape[2] // objects.keep.shape[1]
-    labels, right, keep = (each.repeat(1, groups, *[1] * (each.ndim - 2)) for each in objects)
+    labels, right, keep = (tensor.repeat(1, groups, *[1] * (tensor.ndim - 2)) for tensor in objects)
     aim = F.one_hot(labels, logits.shape[-1]).to(torch.float32).expand(len(logits), -1, -1, -1)
     label = focal(logits.float(), aim).masked_fill(~keep[None, ..., None], 0.0)
     figures, wanted = boxes.float().flatten(0, 1), right.float().repeat(len(boxes), 1, 1)

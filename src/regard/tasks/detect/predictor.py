@@ -65,7 +65,7 @@ class Detector(ForwardPredictor):
                 answers = [select_detections(detected, int((detected.scores >= SURE).sum()))]
             else:
                 answers = [select_detections(detected, place + 1, place) for place in range(min(best, len(detected.scores)))]
-            rows.append([self.answer(example, row, each, output, align) for each in answers])
+            rows.append([self.answer(example, row, answer, output, align) for answer in answers])
         return rows
 
     def answer(self, example: ImageExample, row: int, detected: Detections, output: Detected, align: bool) -> Prediction:
@@ -92,10 +92,10 @@ class Detector(ForwardPredictor):
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         detected = figures(table, every)
         if 1 < len(every) <= CLASSES:
-            for label, each in zip(self.codec.labels, loose(every), strict=True):
-                if there := int(each.objects.sum()):
+            for label, matches in zip(self.codec.labels, loose(every), strict=True):
+                if there := int(matches.objects.sum()):
                     detected[f"ap50 {label}"] = measure_mean_precision(
-                        [each], f"average precision, IoU 0.5; there are {there:,}"
+                        [matches], f"average precision, IoU 0.5; there are {there:,}"
                     )
         return detected
 
@@ -107,7 +107,9 @@ class Detector(ForwardPredictor):
             output, objects = self.infer(batch), things(batch)
             costs = SetLoss().answer(output, objects)
             rows += [[float(count), float(cost)] for count, cost in zip(objects.keep.sum(1), costs, strict=True)]
-            detected += [Detections(*(part.cpu() for part in each[:3])) for each in detections(output, LEAST, MOST)]
+            detected += [
+                Detections(*(part.cpu() for part in detection[:3])) for detection in detections(output, LEAST, MOST)
+            ]
             there += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in zip(*objects, strict=True)]
         if not sum(count for count, _ in rows):
             raise DataError(f"average precision needs pictures with things on them, got {len(rows):,} with none")
@@ -156,7 +158,7 @@ def figures(table: Rows, every: Sequence[RankedDetections]) -> Metrics:
 
 def loose(every: Sequence[RankedDetections]) -> list[RankedDetections]:
     """Detections at an overlap of 0.5 alone."""
-    return [each._replace(true_positives=each.true_positives[:1]) for each in every]
+    return [matches._replace(true_positives=matches.true_positives[:1]) for matches in every]
 
 
 def things(batch: ImageBatch) -> ObjectBatch:

@@ -27,7 +27,7 @@ class SyntheticScene:
     def annotated(self) -> Annotated:
         """The shapes, and their boxes as left, top, right and bottom in pixels."""
         names = [SHAPES[label] for label in self.boxed.labels]
-        labels = tuple(SHAPE_WORDS[each] if self.language == "chinese" else each for each in names)
+        labels = tuple(SHAPE_WORDS[name] if self.language == "chinese" else name for name in names)
         centre, half = self.boxed.boxes[:, :2], self.boxed.boxes[:, 2:] / 2
         edges = [(*near, *far) for near, far in zip((centre - half).tolist(), (centre + half).tolist(), strict=True)]
         boxes = tuple(tuple(round(at * self.size, 2) for at in edge) for edge in edges)

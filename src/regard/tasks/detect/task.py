@@ -37,4 +37,4 @@ def prepare(annotated: Annotated) -> Annotated:
 def synthesise(samples: int, seed: int) -> tuple[list[SyntheticScene], list[SyntheticScene]]:
     """Synthetic scenes of one to four objects of eight shapes; their shapes are the labels."""
     training, valid = boxes.draw(samples, seed, most=MOST)
-    return [SyntheticScene(each, SIDE) for each in training], [SyntheticScene(each, SIDE) for each in valid]
+    return [SyntheticScene(sample, SIDE) for sample in training], [SyntheticScene(sample, SIDE) for sample in valid]

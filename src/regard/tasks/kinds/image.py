@@ -41,7 +41,9 @@ def assemble(
         raise DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
     if config.train.monitor not in known:
         raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
-    codec.cache_images([each for each in valid if isinstance(each.picture, (str, Path))])  # what cannot be read is told now
+    codec.cache_images(
+        [example for example in valid if isinstance(example.picture, (str, Path))]
+    )  # what cannot be read is told now
     cache = codec.cache_images(examples)
     codec = codec if begin else codec.standardise(cache)
     torch.manual_seed(config.train.seed)

@@ -48,7 +48,7 @@ def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Seq
     from regard.inference.sequence_predictor import SequencePredictor
 
     metrics = SequencePredictor(tasks.bind(name), config, codec, model).evaluate_examples(valid)
-    return figures | {each: metric.value for each, metric in metrics.items() if isinstance(metric, Measurement)}
+    return figures | {name: metric.value for name, metric in metrics.items() if isinstance(metric, Measurement)}
 
 
 def evaluate(model: nn.Module, loader: Any) -> dict[str, float]:

@@ -47,7 +47,7 @@ def tables(data: Any, read: Read, by: str, sources: Callable[[list[Any]], list[s
         return Tables(read(data, data.train), read(data, data.valid))
     lines, name = read(data, data.train), "standard input" if data.train == "-" else data.train
     out = hold_out(sources(lines), name, by)
-    trained = [not each for each in out]
+    trained = [not flag for flag in out]
     held_out = HeldOut(sum(out), len(lines), name, by)
     return Tables(list(compress(lines, trained)), list(compress(lines, out)), held_out, trained)
 

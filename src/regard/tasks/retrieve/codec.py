@@ -28,15 +28,15 @@ class PairCodec(ImageTextCodec):
     ) -> Corpus:
         """Encode records whose pictures are existing files or, with `renderers`, are rendered on access."""
         corpus = super().encode_all(records, over_long, renderers)
-        if any(each.record.target is None for each in corpus.examples):
+        if any(example.record.target is None for example in corpus.examples):
             return corpus
         pictures, texts = dict[str, int](), dict[str, int]()
         examples = []
-        for each in corpus.examples:
-            name = each.record.source if renderers is not None else str(locate(each.record))
-            text = self.normalise_text(each.record)
+        for example in corpus.examples:
+            name = example.record.source if renderers is not None else str(locate(example.record))
+            text = self.normalise_text(example.record)
             numbers = pictures.setdefault(name, len(pictures)), texts.setdefault(text, len(texts))
-            examples.append(each._replace(labels=list(numbers)))
+            examples.append(example._replace(labels=list(numbers)))
         return corpus._replace(examples=examples)
 
     def normalise_text(self, record: Record) -> str:
@@ -46,7 +46,7 @@ class PairCodec(ImageTextCodec):
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts, EOS at the end of each; one that is too long is truncated."""
         encoded = self.target.encode_all([self.prepare(text) for text in texts])
-        return [[*each[: self.max_target_length - 1], EOS] for each in encoded]
+        return [[*tokens[: self.max_target_length - 1], EOS] for tokens in encoded]
 
     def knows_token(self, text: str) -> bool:
         """True for a text that has a token other than UNK."""
@@ -61,8 +61,8 @@ class PairCodec(ImageTextCodec):
 def pairs(examples: Sequence[ImageExample]) -> list[tuple[int, int]]:
     """The numbers of the picture and the text of each example."""
     numbers = []
-    for each in examples:
-        if each.labels is None or len(each.labels) != 2:
+    for example in examples:
+        if example.labels is None or len(example.labels) != 2:
             raise ValueError("a pair needs a picture and a text, and this example has no text")
-        numbers.append((each.labels[0], each.labels[1]))
+        numbers.append((example.labels[0], example.labels[1]))
     return numbers

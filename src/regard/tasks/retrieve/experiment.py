@@ -68,7 +68,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
 
     begin, named = start(config, load_codec, out), tables(config.data, read, "picture", pictures)
     synthetic = (None, None) if named else synthesise_samples(task, config.data)
-    first, second = ([each.record for each in part or ()] for part in synthetic)
+    first, second = ([sample.record for sample in part or ()] for part in synthetic)
     found = (named or Tables(first, second)).prepared(task.prepare)
     first, second = found.train, found.valid
     if named:
@@ -86,7 +86,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
 def synthesise_samples(task: Task, data: RetrieveData) -> tuple[list[Drawing], list[Drawing]]:
     """Synthetic pairs of the task, in the language of the data settings."""
     size, parts = min(data.height, data.width), cast(tuple[list[Captioned], ...], task.synthesise(data.samples, seed=0))
-    training, valid = ([Drawing(each, size, data.language) for each in part] for part in parts)
+    training, valid = ([Drawing(sample, size, data.language) for sample in part] for part in parts)
     return training, valid
 
 
@@ -148,8 +148,8 @@ def drop_tokens(texts: Padded, share: float) -> Padded:
 def write_samples(pictures: Sequence[Drawing]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their texts."""
     few = pictures[:SHOWN]
-    files = {f"samples/{number}.png": png(each()) for number, each in enumerate(few, 1)}
-    lines = "".join(f"{number}.png\t{each.caption.text}\n" for number, each in enumerate(few, 1))
+    files = {f"samples/{number}.png": png(sample()) for number, sample in enumerate(few, 1)}
+    lines = "".join(f"{number}.png\t{sample.caption.text}\n" for number, sample in enumerate(few, 1))
     return {**files, SAMPLES: lines.encode()} if few else {}
 
 

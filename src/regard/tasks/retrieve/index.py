@@ -91,7 +91,7 @@ class Index:
 
         if Path(path).is_dir():
             raise ValueError(f"{path} is a directory, and an index is one file; name a file in it")
-        names = self.names if self.of == "texts" else [self._relative(Path(path).parent, each) for each in self.names]
+        names = self.names if self.of == "texts" else [self._relative(Path(path).parent, name) for name in self.names]
         metadata = {"kind": KIND, "version": VERSION, "of": self.of, "model": self.model}
         text = json.dumps(names, ensure_ascii=False)
         metadata |= {

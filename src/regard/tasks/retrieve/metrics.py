@@ -38,8 +38,8 @@ def figures(
         measured[f"{target_name}_rank"] = _with_interval(
             values[-1][-1], resamples[-1][:, -1], f"median rank of a {target_name} among {scores.shape[1]}"
         )
-    mean = float(np.mean([each[:-1] for each in values]))
-    spread = np.mean([each[:, :-1].mean(1) for each in resamples], axis=0)
+    mean = float(np.mean([value[:-1] for value in values]))
+    spread = np.mean([resample[:, :-1].mean(1) for resample in resamples], axis=0)
     return {"recall": _with_interval(mean, spread, "mean of the recalls at 1, 5 and 10, both ways"), **measured}
 
 

@@ -53,7 +53,7 @@ class Matching(Towers):
         if self.reranking is not None:
             closer = self.reranking(pictures.encoded, texts.encoded, weights=weights)
             scores = scores + self.share * closer.scores.float()
-            looks |= {f"reranking.{name}": each for name, each in closer.weights.items()}
+            looks |= {f"reranking.{name}": weight for name, weight in closer.weights.items()}
         return Fitted(scores, looks)
 
     def paired(self, pictures: Images, texts: Padded, *, weights: bool = False) -> Fitted:

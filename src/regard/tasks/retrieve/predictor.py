@@ -92,7 +92,7 @@ class Retriever(ForwardPredictor):
             )
         records = list(table.read(samples))
         if of == "texts":
-            records = [Record(each.target or "", None, each.where) for each in records]
+            records = [Record(record.target or "", None, record.where) for record in records]
         return self.indexed(records, of)
 
     def query_kind(self, text: str) -> Kind:
@@ -144,7 +144,7 @@ class Retriever(ForwardPredictor):
     def search_and_rerank(self, questions: Sequence[str], kind: Kind, best: int) -> list[list[Hit] | UndistributedError]:
         """The nearest of each question by their vectors and, of these, those that fit best."""
         index = self.searched("pictures" if kind == "texts" else "texts")
-        records = [Record(each, None, f"input:{number}") for number, each in enumerate(questions, 1)]
+        records = [Record(question, None, f"input:{number}") for number, question in enumerate(questions, 1)]
         vectors = self.embed(records, kind)
         pointing = (vectors.isfinite().all(1) & vectors.any(1)).tolist()
         if not all(pointing):
@@ -173,7 +173,7 @@ class Retriever(ForwardPredictor):
         self, pictures: Sequence[str], texts: Sequence[str], both: Sequence[Pair]
     ) -> list[tuple[ImageExample, float]]:
         """Pairs, by the numbers of a picture and a text, and how well each fits."""
-        records = [Record(each, None, f"index:{number}") for number, each in enumerate(pictures, 1)]
+        records = [Record(picture, None, f"index:{number}") for number, picture in enumerate(pictures, 1)]
         if gone := missing(records):
             raise DataError(
                 f"{len(gone):,} of the {len(records):,} nearest pictures are no longer where the index has them, such as "
@@ -194,8 +194,8 @@ class Retriever(ForwardPredictor):
             return [Prediction(hit.text, hit.score, *self.sides(hit.pair)) for hit in hits]
         answers: dict[int, Prediction] = {}
         for places, batch in self.batches(examples):
-            told = self.decode([examples[each] for each in places], self.infer(batch, weights=True), 1, align=True)
-            answers |= {each: answer for each, [answer] in zip(places, told, strict=True)}
+            told = self.decode([examples[place] for place in places], self.infer(batch, weights=True), 1, align=True)
+            answers |= {place: answer for place, [answer] in zip(places, told, strict=True)}
         return [answers[n]._replace(text=hit.text, score=hit.score) for n, hit in enumerate(hits)]
 
     def encode(self, inputs: Sequence[Input]) -> list[ImageExample]:
@@ -243,7 +243,7 @@ class Retriever(ForwardPredictor):
             encode_pictures(self.model, examples, self.batches),
             encode_texts(self.model, [example.target or [] for example in examples]),
         )
-        finite = torch.stack([each.isfinite().all(1) for each in vectors]).all(0).tolist()
+        finite = torch.stack([vector.isfinite().all(1) for vector in vectors]).all(0).tolist()
         return {place: unscored_error() for place, whole in enumerate(finite) if not whole}
 
     def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
@@ -263,7 +263,7 @@ class Retriever(ForwardPredictor):
             logits = float(self.model.scale) * vectors[0] @ vectors[1].mT
         if self.model.reranking is None:
             return logits, logits.mT
-        reranked = [select_nearest(each, self.config.model.rerank_top_k) for each in (logits, logits.mT)]
+        reranked = [select_nearest(scores, self.config.model.rerank_top_k) for scores in (logits, logits.mT)]
         wanted = (reranked[0] | reranked[1].mT).nonzero()
         closer = logits.clone()
         closer[tuple(wanted.mT)] = score_pairs(

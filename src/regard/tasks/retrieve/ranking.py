@@ -56,7 +56,7 @@ def score_pairs(
     for number, (picture, _) in enumerate(pairs):
         of_picture[picture].append(number)
     wanted = sorted(of_picture)
-    for places, batch in batches([pictures[each] for each in wanted]):
+    for places, batch in batches([pictures[index] for index in wanted]):
         maps = model.see(batch.source.to(_device(model)))
         pairs_here = [(row, number) for row, place in enumerate(places) for number in of_picture[wanted[place]]]
         for first in range(0, len(pairs_here), TOGETHER):
@@ -70,7 +70,7 @@ def _score_part(
 ) -> Float[Tensor, " pairs"]:
     """Scores of pairs of a row of the feature maps and a text, each text encoded once."""
     known = {text: place for place, text in enumerate(dict.fromkeys(text for _, text in some))}
-    words = embed_texts(model, [texts[each] for each in known])
+    words = embed_texts(model, [texts[index] for index in known])
     rows, places = torch.tensor([(row, known[text]) for row, text in some], device=_device(model)).unbind(1)
     return model.fit(select_rows(maps, rows), select_rows(words, places)).scores.float().cpu()
 

@@ -67,15 +67,15 @@ def _group(examples: Sequence[ImageExample], numbers: tuple[int, ...]) -> ImageE
 
 def _ungroup(grouped: ImageBatch) -> ImageBatch:
     """A batch of groups as one of questions."""
-    rows = [(row, each) for row, group in enumerate(grouped.records) for each in group.examples]
+    rows = [(row, example) for row, group in enumerate(grouped.records) for example in group.examples]
     return grouped._replace(
-        records=tuple(each.record for _, each in rows),
-        labels=_padded([each.labels for _, each in rows]),
-        question=_padded([each.question for _, each in rows]),
+        records=tuple(example.record for _, example in rows),
+        labels=_padded([example.labels for _, example in rows]),
+        question=_padded([example.question for _, example in rows]),
         about=torch.tensor([row for row, _ in rows]),
     )
 
 
 def _padded(sequences: Sequence[list[int] | None]) -> Padded | None:
-    there = [each for each in sequences if each is not None]
+    there = [sequence for sequence in sequences if sequence is not None]
     return pad(there, PAD) if len(there) == len(sequences) else None

@@ -96,7 +96,7 @@ class QuestionCodec(ImageCodec):
         if renderers is None:
             present(distinct_pictures(records))
         pictures: Sequence[Path | Callable[[], Tensor]] = (
-            [locate(each.picture) for each in records] if renderers is None else renderers
+            [locate(record.picture) for record in records] if renderers is None else renderers
         )
         numbers = {answer: number for number, answer in enumerate(self.answers)}
         self._check_answers(records, numbers)
@@ -165,7 +165,7 @@ class QuestionCodec(ImageCodec):
 
     def select_fitting(self, records: Sequence[Any]) -> list[int]:
         """Indices of the records whose question fits the model."""
-        return [number for number, each in enumerate(self._tokens(records)) if len(each) < self.max_question_length]
+        return [number for number, token in enumerate(self._tokens(records)) if len(token) < self.max_question_length]
 
     def prepare(self, text: str) -> str:
         """The text that is tokenized: in lower case, when the codec asks for that."""
@@ -190,13 +190,13 @@ class QuestionCodec(ImageCodec):
         return cls(tokenizers.load(directory, "source"), **values)
 
     def _tokens(self, records: Sequence[PictureQuestion]) -> list[list[int]]:
-        return self.question.encode_all([self.prepare(each.question) for each in records])
+        return self.question.encode_all([self.prepare(record.question) for record in records])
 
     def _check_answers(self, records: Sequence[PictureQuestion], numbers: dict[str, int]) -> None:
         unseen = [
-            f"{each.where} {quoted(each.target)}"
-            for each in records
-            if each.target is not None and each.target.strip() not in numbers
+            f"{record.where} {quoted(record.target)}"
+            for record in records
+            if record.target is not None and record.target.strip() not in numbers
         ]
         refuse_unknown_labels(unseen, "answers", self.answers)
 
@@ -204,7 +204,7 @@ class QuestionCodec(ImageCodec):
 def unknown(examples: Sequence[ImageExample]) -> float:
     """Share of UNK among the tokens of questions, without EOS."""
     questions = [example.question or [EOS] for example in examples]
-    return sum(each.count(UNK) for each in questions) / max(1, sum(len(each) - 1 for each in questions))
+    return sum(question.count(UNK) for question in questions) / max(1, sum(len(question) - 1 for question in questions))
 
 
 def _checked(settings: Any) -> dict[str, Any]:

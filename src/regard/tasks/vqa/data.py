@@ -62,8 +62,8 @@ def parse_input(text: str, number: int = 1) -> PictureQuestion:
 def distinct_pictures(questions: Sequence[PictureQuestion]) -> list[Record]:
     """The pictures of questions, each once, in order of first use."""
     records: dict[tuple[str, str], Record] = {}
-    for each in questions:
-        records.setdefault((each.where.rpartition(":")[0], each.picture.source), each.picture)
+    for question in questions:
+        records.setdefault((question.where.rpartition(":")[0], question.picture.source), question.picture)
     return list(records.values())
 
 

@@ -64,7 +64,7 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
 
     begin, named = start(config, load_codec, out), tables(config.data, read, "picture", picture_paths)
     synthetic: Sequence[Sequence[SyntheticQuestion] | None] = (None, None) if named else synthesise_samples(task, config)
-    first, second = ([each.record for each in part or ()] for part in synthetic)
+    first, second = ([sample.record for sample in part or ()] for part in synthetic)
     both = (named or Tables(first, second)).prepared(task.prepare)
     first, second = both.train, both.valid
     if named:
@@ -89,7 +89,7 @@ def experiment(name: str, task: Task, config: VqaConfig, out: Path | None = None
 
 def picture_paths(questions: Sequence[PictureQuestion]) -> list[str]:
     """Paths of the pictures of questions."""
-    return pictures([each.picture for each in questions])
+    return pictures([question.picture for question in questions])
 
 
 def synthesise_samples(task: Task, config: VqaConfig) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
@@ -97,7 +97,7 @@ def synthesise_samples(task: Task, config: VqaConfig) -> tuple[list[SyntheticQue
     data = config.data
     parts: Sequence[Sequence[SceneQuestion]] = task.synthesise(data.samples, seed=0)
     size = min(data.height, data.width, config.SIDE)
-    training, valid = ([SyntheticQuestion(each, size, data.language) for each in part] for part in parts)
+    training, valid = ([SyntheticQuestion(sample, size, data.language) for sample in part] for part in parts)
     return training, valid
 
 
@@ -110,11 +110,11 @@ def compute_loss(smoothing: float, model: nn.Module, batch: AnyBatch, progress: 
 
 def write_samples(questions: Sequence[SyntheticQuestion]) -> Mapping[str, bytes]:
     """Files of a few validation pictures, and the table of their questions and answers."""
-    names = list(dict.fromkeys(each.record.where for each in questions))[:SHOWN]
+    names = list(dict.fromkeys(question.record.where for question in questions))[:SHOWN]
     numbers = {name: number for number, name in enumerate(names, 1)}
-    few = [each for each in questions if each.record.where in numbers]
-    files = {f"samples/{numbers[each.record.where]}.png": png(each()) for each in few}
-    lines = [f"{numbers[each.where]}.png\t{each.question}\t{each.target}\n" for each in (one.record for one in few)]
+    few = [question for question in questions if question.record.where in numbers]
+    files = {f"samples/{numbers[sample.record.where]}.png": png(sample()) for sample in few}
+    lines = [f"{numbers[sample.where]}.png\t{sample.question}\t{sample.target}\n" for sample in (one.record for one in few)]
     return {**files, "samples/questions.tsv": "".join(lines).encode()} if few else {}
 
 

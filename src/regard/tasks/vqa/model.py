@@ -106,7 +106,7 @@ class Stacked(nn.Module):
         attended = dict[str, Attended]()
         for number, hop in enumerate(self.hops):
             known, of_hop = hop(known, words, regions, about, weights)
-            attended |= {f"hops.{number}.{name}": each for name, each in of_hop.items()}
+            attended |= {f"hops.{number}.{name}": result for name, result in of_hop.items()}
         both = torch.cat((known, self.asked(first) * self.found(known - first)), dim=-1)[:, 0]
         return Answer(self.output(self.drop(both)), collect_weights(attended) if weights else NO_WEIGHTS)
 

@@ -111,7 +111,7 @@ class Answerer(ForwardPredictor):
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
         """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
-        sample = [each.picture if isinstance(each.picture, SyntheticQuestion) else None for each in examples]
+        sample = [example.picture if isinstance(example.picture, SyntheticQuestion) else None for example in examples]
         output = self.infer(batch, weights=any(sample))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
         loss = -logits.log_softmax(-1).gather(1, wanted[:, None])[:, 0]

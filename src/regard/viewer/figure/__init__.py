@@ -56,7 +56,11 @@ def figure(
         raise ValueError(f"a figure is as wide as a {' or a '.join(WIDTHS)}, got {width!r}")
     if text not in ("text", "path"):
         raise ValueError(f"letters are kept as 'text' or turned into a 'path', got {text!r}")
-    known = [name for name, each in inspect.signature(module.draw).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    known = [
+        name
+        for name, parameter in inspect.signature(module.draw).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
     for name in options:
         if name not in known:
             raise TypeError(f"the figure {kind!r} has no option {name!r}; it has {', '.join(known) or 'none'}")

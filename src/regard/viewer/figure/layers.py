@@ -103,7 +103,9 @@ def _order(rows: list[list[Name]], above: Mapping[Name, list[Name]], below: Mapp
         for level in levels:
             spots = {name: float(place) for place, name in enumerate(rows[level - 1 if down else level + 1])}
             before = {name: float(place) for place, name in enumerate(rows[level])}
-            middles = {name: _mean([spots[each] for each in neighbours[name]], before[name]) for name in rows[level]}
+            middles = {
+                name: _mean([spots[neighbour] for neighbour in neighbours[name]], before[name]) for name in rows[level]
+            }
             rows[level] = sorted(rows[level], key=middles.__getitem__)
     return rows
 
@@ -126,7 +128,9 @@ def _place(
             places[name] -= (at - gap) / 2
     for sweep in range(2 * SWEEPS):
         for row in rows if sweep % 2 == 0 else rows[::-1]:
-            near = {name: _mean([places[each] for each in (*above[name], *below[name])], places[name]) for name in row}
+            near = {
+                name: _mean([places[neighbour] for neighbour in (*above[name], *below[name])], places[name]) for name in row
+            }
             places |= _apart(row, near, widths, gap)
     return places
 

@@ -43,7 +43,7 @@ def draw(subject: Subject, *, strongest: int = STRONGEST, upright: bool | None =
     names = labels(subject.queries)
     queries, keys = [names[row] for row in subject.rows], labels(subject.keys)
     spread = [_spread(text, axis) for text, axis in ((queries, subject.queries), (keys, subject.keys))]
-    fits = max(each.width for each in spread) <= (subject.width - 0.7) * 72
+    fits = max(label.width for label in spread) <= (subject.width - 0.7) * 72
     found = links(matrix, strongest)
     stand = upright or (upright is None and not fits)
     tall = min(max(len(queries), len(keys)) * POINTS * LEADING / 72 + 0.35, LONGEST) if stand else 1.25
@@ -92,9 +92,9 @@ def _rows(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     places = []
-    for each in spread:
-        slack = (room - each.width) / max(len(each.middles), 1)
-        places.append(each.middles + slack * (np.arange(len(each.middles)) + 0.5))
+    for label in spread:
+        slack = (room - label.width) / max(len(label.middles), 1)
+        places.append(label.middles + slack * (np.arange(len(label.middles)) + 0.5))
     for line, axis, height in ((0, subject.queries, 0.0), (1, subject.keys, 1.0)):
         lang = axis.lang if isinstance(axis, Text) else None
         family = enough("".join(words[line]), lang)

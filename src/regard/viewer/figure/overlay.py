@@ -40,10 +40,10 @@ def _chosen(subject: Subject, query: int | Sequence[int] | None) -> list[int]:
         most = MOST - 1 if isinstance(subject.keys, Image) else MOST  # the picture itself comes first
         return [subject.rows[place] for place in np.unique(np.linspace(0, len(subject.rows) - 1, most).round().astype(int))]
     chosen = [query] if isinstance(query, int) else list(query)
-    for each in chosen:
-        if each not in subject.rows:
+    for index in chosen:
+        if index not in subject.rows:
             raise ValueError(
-                f"query {each} of {subject.attention_map.name!r} was not recorded; there are {_range(subject.rows)}"
+                f"query {index} of {subject.attention_map.name!r} was not recorded; there are {_range(subject.rows)}"
             )
     return chosen
 

@@ -74,12 +74,12 @@ class Drawing(Figure):
     def settle(self) -> None:
         """Lay out, take away the labels that touch, and again until none does: labels only become fewer, so this ends."""
         rulers = [ruler.get_major_locator() for axes in self.axes for ruler in (axes.xaxis, axes.yaxis)]
-        ticks = [each for each in rulers if isinstance(each, Thinned)]
+        ticks = [ruler for ruler in rulers if isinstance(ruler, Thinned)]
         self.settled = (self.get_figwidth(), self.get_figheight())
-        for each in ticks:
-            each.begin()
+        for tick in ticks:
+            tick.begin()
         self._lay_out()
-        while sum(each.thin() for each in ticks):
+        while sum(tick.thin() for tick in ticks):
             self._lay_out()
 
     def _lay_out(self) -> None:

@@ -45,7 +45,9 @@ class Subject:
         """The attentions between the same two axes, in order."""
         attention_map = self.attention_map
         return [
-            each for each in self.example.attentions if (each.query, each.key) == (attention_map.query, attention_map.key)
+            attention
+            for attention in self.example.attentions
+            if (attention.query, attention.key) == (attention_map.query, attention_map.key)
         ]
 
     @property

@@ -134,15 +134,17 @@ def _wishes(trace: Trace, run: Table, state: str, *, strongest: bool) -> Iterato
     yield from _thumbnails(trace, run)
     attention = list(_attentions(trace, run))
     if strongest:
-        for each in attention:
-            yield from _strongest(each)
-    order = [*((each, MEAN) for each in attention), *((each, head) for each in attention for head in _each(each))]
+        for entry in attention:
+            yield from _strongest(entry)
+    order = [*((entry, MEAN) for entry in attention), *((entry, head) for entry in attention for head in _each(entry))]
     order.sort(key=lambda pair: not _is_selected(pair[0], pair[1], state))
-    for each, head in order:
-        yield Wish("matrices in 8 bits", each.cells, partial(each.bytes, head), _put_at(each, "full", head))
-    for each, head in order:
-        if each.cells <= EXACT:
-            yield Wish("matrices of exact values", 2 * each.cells, partial(each.halves, head), _put_at(each, "exact", head))
+    for entry, head in order:
+        yield Wish("matrices in 8 bits", entry.cells, partial(entry.bytes, head), _put_at(entry, "full", head))
+    for entry, head in order:
+        if entry.cells <= EXACT:
+            yield Wish(
+                "matrices of exact values", 2 * entry.cells, partial(entry.halves, head), _put_at(entry, "exact", head)
+            )
     yield from _frames(trace, run)
     yield from _views(trace, run)
 
@@ -175,10 +177,10 @@ def _names(attention: PagedAttention, head: int) -> list[str]:
 
 
 def _thumbnails(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _attentions(trace, run):
-        sides = (len(each.example.axes[name]) for name in (each.attention_map.query, each.attention_map.key))
-        size = (each.heads + 1) * math.prod(min(SIDE, side) for side in sides)
-        yield Wish("attentions' thumbnails", size, each.thumbnails, _within(each.table, "thumbnails"))
+    for attention in _attentions(trace, run):
+        sides = (len(attention.example.axes[name]) for name in (attention.attention_map.query, attention.attention_map.key))
+        size = (attention.heads + 1) * math.prod(min(SIDE, side) for side in sides)
+        yield Wish("attentions' thumbnails", size, attention.thumbnails, _within(attention.table, "thumbnails"))
 
 
 def _strongest(attention: PagedAttention) -> Iterator[Wish]:
@@ -216,8 +218,8 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
     run["training"] = []  # a second plan begins anew
     for frame in trace.training:
         example = trace.examples[frame.example]
-        attentions = {each.name: each for each in example.attentions}
-        scales = {each["id"]: each["scale"] for each in run["examples"][frame.example]["attentions"]}
+        attentions = {attention.name: attention for attention in example.attentions}
+        scales = {entry["id"]: entry["scale"] for entry in run["examples"][frame.example]["attentions"]}
         found = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
         table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
         run["training"].append(table)
@@ -241,7 +243,7 @@ def _numbers(example: Example, attention_map: AttentionMap, weights: Array) -> d
 
 
 def _views(trace: Trace, run: Table) -> Iterator[Wish]:
-    for each in _attentions(trace, run):
-        for view, matrix in views(each.example, each.attention_map):
-            table = each.table["views"].setdefault(view.kind, {})
+    for attention in _attentions(trace, run):
+        for view, matrix in views(attention.example, attention.attention_map):
+            table = attention.table["views"].setdefault(view.kind, {})
             yield Wish(f"matrices of {view.kind}", view.size, matrix, _within(table, view.head))

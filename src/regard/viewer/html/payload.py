@@ -91,16 +91,16 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
     film = [frame for frame in trace.training if frame.example == number]
     steps = (
         {
-            "query": each.query,
-            "token": each.token,
-            "logprob": each.logprob,
-            "candidates": [list(one) for one in each.candidates],
+            "query": step.query,
+            "token": step.token,
+            "logprob": step.logprob,
+            "candidates": [list(one) for one in step.candidates],
         }
-        for each in example.steps
+        for step in example.steps
     )
     return {
         "title": example.title,
-        "axes": {name: axis(each, pack) for name, each in example.axes.items()},
+        "axes": {name: axis(positions, pack) for name, positions in example.axes.items()},
         "attentions": [_attention(example, attention_map, film, pack) for attention_map in example.attentions],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),
@@ -161,17 +161,17 @@ def graph(value: Graph) -> Table:
     """The network's boxes and arrows."""
     nodes = [
         {
-            "id": each.id,
-            "kind": each.kind,
-            "parent": each.parent,
-            "inputs": {name: list(shape) for name, shape in each.inputs.items()},
-            "output": None if each.output is None else list(each.output),
-            "parameters": each.parameters,
-            "about": dict(each.about),
+            "id": node.id,
+            "kind": node.kind,
+            "parent": node.parent,
+            "inputs": {name: list(shape) for name, shape in node.inputs.items()},
+            "output": None if node.output is None else list(node.output),
+            "parameters": node.parameters,
+            "about": dict(node.about),
         }
-        for each in value.nodes
+        for node in value.nodes
     ]
-    edges = [{"start": each.start, "end": each.end, "shape": list(each.shape), "role": each.role} for each in value.edges]
+    edges = [{"start": edge.start, "end": edge.end, "shape": list(edge.shape), "role": edge.role} for edge in value.edges]
     return {"nodes": nodes, "edges": edges}
 
 
@@ -203,4 +203,9 @@ def _bytes(spectrogram: Array) -> Array:
 
 def _cells(trace: Trace) -> int:
     """Cells of all matrices together."""
-    return sum(each.weights.size for example in trace.examples for each in example.attentions if each.weights is not None)
+    return sum(
+        attention.weights.size
+        for example in trace.examples
+        for attention in example.attentions
+        if attention.weights is not None
+    )

@@ -96,10 +96,12 @@ def template() -> str:
 def _hashes(page: str, tag: str) -> str:
     """The digests of every block of this kind that a browser would take; blocks of data have another type."""
     found = re.findall(rf"<{tag}(?: type=\"module\")?(?: crossorigin)?>(.*?)</{tag}>", page, flags=re.DOTALL)
-    digests = (base64.b64encode(hashlib.sha256(each.encode("utf-8", "surrogatepass")).digest()).decode() for each in found)
-    return " ".join(f"'sha256-{each}'" for each in digests) or "'none'"
+    digests = (
+        base64.b64encode(hashlib.sha256(script.encode("utf-8", "surrogatepass")).digest()).decode() for script in found
+    )
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 def _title(traces: Sequence[Trace]) -> str:
-    named = " / ".join(ENDING.sub("", each.name)[:80] for each in traces)
+    named = " / ".join(ENDING.sub("", trace.name)[:80] for trace in traces)
     return f"{named} - regard" if named.strip(" /") else "regard"

@@ -38,8 +38,8 @@ def views(example: Example, attention_map: AttentionMap) -> Iterator[tuple[View,
     for head in heads if attention_map.values is not None else []:
         yield View("values", _name(head), queries * keys), partial(_valued, example, attention_map, head)
     between = {attention_map.query, attention_map.key}
-    below = [each for each in example.attentions if {each.query, each.key} <= between]
-    if any(each.weights is None or each.rows is not None for each in below):
+    below = [attention for attention in example.attentions if {attention.query, attention.key} <= between]
+    if any(layer.weights is None or layer.rows is not None for layer in below):
         return
     if max(queries, keys) <= ROLLED:
         yield View("rollout", "mean", queries * keys), partial(_through, rollout.traced, example, attention_map)
@@ -69,7 +69,7 @@ def _valued(example: Example, attention_map: AttentionMap, head: int) -> Array:
     assert attention_map.weights is not None, "they were looked for"
     lengths = attention_map.values.astype(np.float32)
     chosen = range(attention_map.weights.shape[0]) if head == MEAN else [head]
-    return _strongest_is_one(sum(np.abs(matrices.matrix(example, attention_map, each)) * lengths[each] for each in chosen))
+    return _strongest_is_one(sum(np.abs(matrices.matrix(example, attention_map, head)) * lengths[head] for head in chosen))
 
 
 def _strongest_is_one(matrix: Array) -> Array:

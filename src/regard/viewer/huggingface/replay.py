@@ -39,7 +39,11 @@ class Tree:
         for step, (token, row) in enumerate(zip(tokens, rows, strict=True)):
             if step and row != at:
                 return None
-            found = [place for place, each in enumerate(self.steps[step]) if (each.parent, each.token) == (row, token)]
+            found = [
+                place
+                for place, hypothesis in enumerate(self.steps[step])
+                if (hypothesis.parent, hypothesis.token) == (row, token)
+            ]
             if not found:
                 return None
             at = found[0]

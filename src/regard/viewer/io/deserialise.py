@@ -30,9 +30,11 @@ class Rebuild:
         model, graph = manifest["model"], manifest["model"]["graph"]
         return Trace(
             name=model["name"],
-            examples=tuple(self._example(each, f"example {place}") for place, each in enumerate(manifest["examples"])),
+            examples=tuple(self._example(entry, f"example {place}") for place, entry in enumerate(manifest["examples"])),
             graph=Graph(tuple(map(_node, graph["nodes"])), tuple(map(_edge, graph["edges"]))),
-            training=tuple(self._frame(each, f"training frame {place}") for place, each in enumerate(manifest["training"])),
+            training=tuple(
+                self._frame(entry, f"training frame {place}") for place, entry in enumerate(manifest["training"])
+            ),
             notes=tuple(manifest["notes"]),
         )
 

@@ -84,7 +84,7 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
             "query": step.query,
             "token": step.token,
             "logprob": step.logprob,
-            "candidates": [list(each) for each in step.candidates],
+            "candidates": [list(candidate) for candidate in step.candidates],
         }
         for step in example.steps
     ]
@@ -141,7 +141,8 @@ def _attention_map(attention_map: AttentionMap, name: str, arrays: Arrays, exact
         "scores": arrays.add(f"{name}/scores", attention_map.scores),
         "values": arrays.add(f"{name}/values", attention_map.values),
         "statistics": {
-            each: arrays.add(f"{name}/statistics/{each}", array) for each, array in attention_map.statistics.items()
+            statistic: arrays.add(f"{name}/statistics/{statistic}", array)
+            for statistic, array in attention_map.statistics.items()
         },
     }
 

@@ -88,8 +88,8 @@ def _inside(value: Any, rule: dict[str, Any], where: str) -> str | None:
     if isinstance(value, list):
         first = rule.get("prefixItems", [])
         rules = [*first, *[rule.get("items", True)] * (len(value) - len(first))]
-        entries = ((f"{where}[{place}]", each, part) for place, (each, part) in enumerate(zip(value, rules, strict=False)))
-        return next((found for place, each, part in entries if (found := fault(each, part, place))), None)
+        entries = ((f"{where}[{place}]", entry, part) for place, (entry, part) in enumerate(zip(value, rules, strict=False)))
+        return next((found for place, entry, part in entries if (found := fault(entry, part, place))), None)
     if isinstance(value, dict):
         dot = f"{where}." if where else ""
         for name in rule.get("required", ()):
@@ -97,7 +97,8 @@ def _inside(value: Any, rule: dict[str, Any], where: str) -> str | None:
                 return f"{dot}{name} is missing"
         known, others = rule.get("properties", {}), rule.get("additionalProperties", True)
         return next(
-            (found for name, each in value.items() if (found := fault(each, known.get(name, others), f"{dot}{name}"))), None
+            (found for name, entry in value.items() if (found := fault(entry, known.get(name, others), f"{dot}{name}"))),
+            None,
         )
     return None
 

@@ -45,7 +45,7 @@ def scale(attention_map: AttentionMap, film: Iterable[Frame] = ()) -> float:
     if attention_map.sums_to_one:
         return 1.0
     found = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
-    return max((scale_of(each) for each in found if each is not None), default=1.0)
+    return max((scale_of(weights) for weights in found if weights is not None), default=1.0)
 
 
 def _head(weights: Array) -> Array:

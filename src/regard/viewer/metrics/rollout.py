@@ -61,9 +61,9 @@ def stack(example: Example, attention_map: AttentionMap) -> list[Array]:
     """
     own = attention_map.query == attention_map.key or (attention_map.query, attention_map.key) == WRITTEN
     axes = (attention_map.query, attention_map.key) if own else (attention_map.key, attention_map.key)
-    layers = [each for each in example.attentions if (each.query, each.key) == axes]
+    layers = [attention for attention in example.attentions if (attention.query, attention.key) == axes]
     below = layers[: layers.index(attention_map)] if own else layers
-    return [*(mixing(_weights(each)) for each in below), mixing(_weights(attention_map), residual=own)]
+    return [*(mixing(_weights(layer)) for layer in below), mixing(_weights(attention_map), residual=own)]
 
 
 def last(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> AttentionMap:

@@ -83,7 +83,9 @@ class Recorder:
     def __init__(self, model: nn.Module, wanted: Wanted, graph: bool, name: str, trained: Any = None):
         self.model, self.wanted, self.name, self.trained = model, wanted, name, trained
         kinds = (Attention, Visual)
-        self.attentions = {path or "attention": each for path, each in model.named_modules() if isinstance(each, kinds)}
+        self.attentions = {
+            path or "attention": module for path, module in model.named_modules() if isinstance(module, kinds)
+        }
         self.tracer = Tracer(model, self.attentions) if graph else None
         self.runs: list[Run] = []
         self.traced: list[Trace] = []
@@ -159,13 +161,13 @@ class Recorder:
     @property
     def cost(self) -> Cost:
         """What recording took so far."""
-        calls = (call for run in self.runs for each in run.calls.values() for call in each)
-        frames = (each for frame in self.frames for each in frame.weights.values())
+        calls = (call for run in self.runs for group in run.calls.values() for call in group)
+        frames = (weight for frame in self.frames for weight in frame.weights.values())
         attentions = (
             attention_map for trace in self.traced for example in trace.examples for attention_map in example.attentions
         )
         arrays = (*frames, *(attention_map.weights for attention_map in attentions if attention_map.weights is not None))
-        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(each.nbytes for each in arrays))
+        return Cost(self.seconds, sum(call.bytes for call in calls) + sum(array.nbytes for array in arrays))
 
     def trace(
         self,
@@ -182,7 +184,7 @@ class Recorder:
         and `places` the names of the query axis and the key axis of an attention, where they should be others than guessed.
         """
         found = self.examples(query, key, axes, places)
-        found += [example for each in self.traced for example in each.examples]
+        found += [example for recording in self.traced for example in recording.examples]
         if not found:
             raise ValueError(
                 f"no attention of {self.name} was heard; it has {', '.join(self.attentions) or 'none'}. Run the model "
@@ -205,8 +207,8 @@ class Recorder:
                 names = {**between(self.model, self.attentions, run, self.itself), **(places or {})}
                 ends = next((names[name] for name in run.calls if not self.itself.get(name)), None)
                 given = dict(axes or {})
-                for each, axis in zip(ends or (), (query, key), strict=False):
-                    given |= {} if axis is None else {each: axis}
+                for end, axis in zip(ends or (), (query, key), strict=False):
+                    given |= {} if axis is None else {end: axis}
                 found += examples(run, names, given)
         return found
 

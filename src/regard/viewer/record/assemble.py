@@ -49,7 +49,7 @@ def examples(run: Run, between: Between, known_axes: Mapping[str, Axis] | None =
     sizes = {name: {call.batch for call in calls} for name, calls in run.calls.items()}
     batches = set().union(*sizes.values())
     if len(batches) > 1:
-        name = next((name for name, each in sizes.items() if len(each) > 1), list(sizes)[-1])
+        name = next((name for name, size in sizes.items() if len(size) > 1), list(sizes)[-1])
         raise ValueError(
             f"the attention {name!r} was asked for {' and then '.join(map(str, sorted(batches, reverse=True)))} rows in one "
             "run, so its rows cannot be told apart; record one sentence at a time, or call rec.begin() between runs"
@@ -104,7 +104,7 @@ def joined(name: str, calls: Sequence[Call], row: int) -> AttentionMap:
     cut = (slice(None), slice(queries), slice(kept))
     parts = [_padded(call.weights[row], keys) for call in calls if call.weights is not None]
     weights = np.concatenate(parts, axis=1)[cut] if parts else None
-    rows = tuple(each for call in calls for each in call.rows or () if queries is None or each < queries)
+    rows = tuple(row for call in calls for row in call.rows or () if queries is None or row < queries)
     if calls[0].rows is not None and weights is not None:
         weights = weights[:, : len(rows)] if rows else None  # all chosen ones may be padding
     chosen = calls[0].rows is not None and weights is not None
@@ -204,7 +204,7 @@ def between(model: nn.Module, attentions: Mapping[str, nn.Module], run: Run, its
 def half(model: nn.Module | None, name: str) -> str | None:
     """The half of an encoder-decoder that an attention is in, also where a model has several such pairs."""
     for part in name.split("."):
-        pair = all(isinstance(getattr(model, each, None), nn.Module) for each in ("encoder", "decoder"))
+        pair = all(isinstance(getattr(model, half, None), nn.Module) for half in ("encoder", "decoder"))
         if pair and part in ("encoder", "decoder"):
             return part
         model = getattr(model, part, None)

@@ -47,7 +47,7 @@ class Call:
     def bytes(self) -> int:
         """What it takes to hold this."""
         arrays = (self.weights, self.allowed, self.keep, self.scores, self.values, *self.statistics.values())
-        return sum(each.nbytes for each in arrays if each is not None)
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 @torch.no_grad()
@@ -58,7 +58,9 @@ def heard(
     (batch, queries), keys = query.shape[:2], memory.keys.shape[2]
     weights, allowed = attended.weights, allowance(module, query, memory, offset)
     real = memory.keep if itself and memory.keep is not None and queries == keys else None
-    statistics: Mapping[str, Tensor] = {name: each for name, each in attended.statistics.items() if name in STATISTICS}
+    statistics: Mapping[str, Tensor] = {
+        name: statistic for name, statistic in attended.statistics.items() if name in STATISTICS
+    }
     if weights is not None and ear.wanted.weights:
         statistics = measured(weights, allowed, real)
     rows = None
@@ -72,7 +74,7 @@ def heard(
         keys,
         ear.source,
         None if weights is None else half(weights),
-        {name: single(each) for name, each in statistics.items()},
+        {name: single(statistic) for name, statistic in statistics.items()},
         None if allowed is None else allowed.cpu().numpy(),
         None if memory.keep is None else memory.keep.cpu().numpy(),
         itself,

@@ -164,7 +164,7 @@ class Tracer:
                     if part.startswith(f"{path}."):
                         self.arrive(path, tensor, frozenset((part,)), "context")
                 self.following.origins[tensor] = frozenset((path,))
-        first = next((each for each in tensors(output) if each.is_floating_point()), None)
+        first = next((tensor for tensor in tensors(output) if tensor.is_floating_point()), None)
         if first is not None:
             shape, before = tuple(first.shape), self.outputs.get(path)
             if before is not None and path in self.folding.attentions and len(shape) == 3:

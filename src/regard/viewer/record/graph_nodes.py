@@ -39,7 +39,7 @@ class Folding:
 def fold(model: nn.Module, attentions: Mapping[str, nn.Module]) -> Folding:
     """The boxes of a model whose attentions have these names."""
     for name in (name for name, module in attentions.items() if module is model):
-        return Folding({name: model}, {}, {id(each): name for each in model.parameters()}, attentions)
+        return Folding({name: model}, {}, {id(parameter): name for parameter in model.parameters()}, attentions)
     boxes, opened = _walk(model, attentions)
     if len(boxes) + len(opened) > MOST:
         boxes = {path: box for path, box in boxes.items() if path in attentions or path.count(".") < 2}
@@ -73,12 +73,12 @@ def _walk(model: nn.Module, attentions: Mapping[str, nn.Module]) -> tuple[dict[s
 
 def plain(module: nn.Module) -> bool:
     """Whether tensors merely pass through: nothing inside learns, but for norms."""
-    return all(_is_norm(each) or not any(True for _ in each.parameters(recurse=False)) for each in module.modules())
+    return all(_is_norm(part) or not any(True for _ in part.parameters(recurse=False)) for part in module.modules())
 
 
 def parameters(module: nn.Module) -> int:
     """How many numbers a module learns, with all that is inside."""
-    return sum(each.numel() for each in module.parameters())
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def kind(module: nn.Module) -> str:
@@ -94,7 +94,7 @@ def _is_norm(module: nn.Module) -> bool:
 
 def _nearest(path: str, *kinds: Iterable[str]) -> str | None:
     while path:
-        if any(path in each for each in kinds):
+        if any(path in names for names in kinds):
             return path
         path = path.rpartition(".")[0]
     return None

@@ -153,8 +153,8 @@ def by_key(request: Request, keep: Tensor, known: Tensor | None = None) -> dict[
         real = keep[:, None, first : first + rows, None]
         weights = (formed(part) if known is None else known[:, :, first : first + rows]).masked_fill(~real, 0.0)
         allowed = real.expand(*weights.shape) if part.allowed is None else part.allowed & real
-        for name, each in measure(weights, allowed, BY_KEY).items():
-            found[name] = found.get(name, 0) + each
+        for name, statistic in measure(weights, allowed, BY_KEY).items():
+            found[name] = found.get(name, 0) + statistic
     return found
 
 

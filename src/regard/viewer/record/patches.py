@@ -38,7 +38,7 @@ def answer(
     ear, itself = listen(recorder, name, module, query, memory, (weights, statistics))
     wanted = recorder.wanted
     formed = wanted.weights or (wanted.rows is not None and not ear.picks)
-    more = () if wanted.weights else tuple(each for each in STATISTICS if each not in statistics)
+    more = () if wanted.weights else tuple(statistic for statistic in STATISTICS if statistic not in statistics)
     module.impl = ear  # type: ignore[assignment]
     try:
         requested = {"weights": weights or formed, "statistics": (*statistics, *more)}
@@ -48,7 +48,7 @@ def answer(
     begun = time.perf_counter() - ear.seconds
     call = heard(module, query, memory, offset, attended, ear, itself)
     recorder.add(name, call, ", ".join(dict.fromkeys(ear.ran)) or "its own", begun)
-    left = {each: found for each, found in attended.statistics.items() if each not in more}
+    left = {statistic: found for statistic, found in attended.statistics.items() if statistic not in more}
     return attended._replace(weights=attended.weights if weights else None, statistics=left)
 
 

@@ -47,7 +47,7 @@ def described(rec: Recorder, words: Words, encoded: Any, steps: Sequence[Choice]
 def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]:
     """Each token that was written, how likely it was, and what else could have been."""
     logs = compute_logprobs(output)
-    values, places = (each.tolist() for each in select_highest(mask_special_tokens(logs), CANDIDATES))
+    values, places = (tensor.tolist() for tensor in select_highest(mask_special_tokens(logs), CANDIDATES))
     found = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)

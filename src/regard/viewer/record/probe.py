@@ -51,12 +51,12 @@ class Probe:
                 loss,
                 {
                     attention_map.name: attention_map.weights
-                    for attention_map in each.attentions
+                    for attention_map in example.attentions
                     if attention_map.weights is not None
                 },
                 number,
             )
-            for number, each in enumerate(found)
+            for number, example in enumerate(found)
         ]
         recorder.frames[:] = thinned([*recorder.frames, *taken], self.count)
 
@@ -79,8 +79,8 @@ def thinned(frames: Iterable[Frame], every: int) -> list[Frame]:
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Inside, the model is in evaluation mode and without gradients; afterwards, it and all generators are as before."""
     training = {module: module.training for module in model.modules()}
-    devices = {each.device.index for each in model.parameters() if each.device.type == "cuda"}
-    with torch.random.fork_rng(sorted(each or 0 for each in devices)), torch.no_grad():
+    devices = {parameter.device.index for parameter in model.parameters() if parameter.device.type == "cuda"}
+    with torch.random.fork_rng(sorted(device or 0 for device in devices)), torch.no_grad():
         model.eval()
         try:
             yield

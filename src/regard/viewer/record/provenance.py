@@ -36,7 +36,7 @@ class Following(TorchFunctionMode):
         found = func(*args, **(kwargs or {}))
         if isinstance(found, torch.Size) or not isinstance(found, Tensor | tuple | list):  # a look at a shape or a type
             return found
-        outputs = [each for each in tensors(found) if each.dtype != torch.bool]
+        outputs = [tensor for tensor in tensors(found) if tensor.dtype != torch.bool]
         name = getattr(func, "__name__", "")
         if outputs and name not in BLANK:
             self.follow(list(tensors((args, kwargs or {}))), outputs, name in SUMS)
@@ -44,18 +44,18 @@ class Following(TorchFunctionMode):
 
     def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
         """One operation."""
-        learned_from = frozenset().union(*(self.parameter_boxes(each) for each in inputs))
-        data = [each for each in inputs if each.dtype != torch.bool and not self.parameter_boxes(each)]
-        origin = frozenset().union(*(self.origin(each) for each in data))
+        learned_from = frozenset().union(*(self.parameter_boxes(tensor) for tensor in inputs))
+        data = [tensor for tensor in inputs if tensor.dtype != torch.bool and not self.parameter_boxes(tensor)]
+        origin = frozenset().union(*(self.origin(tensor) for tensor in data))
         if learned_from and data and origin:
             for name in learned_from:
-                for each in data:
-                    self.ran(name, each, self.origin(each))
+                for tensor in data:
+                    self.ran(name, tensor, self.origin(tensor))
             origin, learned_from = learned_from, frozenset()
         if sums and len(origin) > 1:
             origin = self.last(origin)
-        for each in outputs:
-            self.origins[each], self.learned[each] = origin, learned_from
+        for tensor in outputs:
+            self.origins[tensor], self.learned[tensor] = origin, learned_from
 
     def last(self, names: Names) -> Names:
         """Those of the boxes from which no other of them follows: x + f(x) comes from f."""
@@ -88,8 +88,8 @@ def tensors(tree: Any) -> Iterator[Tensor]:
     if isinstance(tree, Tensor):
         yield tree
     elif isinstance(tree, dict):
-        for each in tree.values():
-            yield from tensors(each)
+        for node in tree.values():
+            yield from tensors(node)
     elif isinstance(tree, tuple | list):
-        for each in tree:
-            yield from tensors(each)
+        for node in tree:
+            yield from tensors(node)

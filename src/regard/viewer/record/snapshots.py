@@ -42,7 +42,7 @@ def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Seque
     prepared = prepare(Record(source, target if tab else None, "train.record_example"))
     if not tab:
         every = [*(experiment.valid or ()), *getattr(experiment.train, "examples", ())]
-        found = next((each.record.target for each in every if each.record.source == prepared.source), None)
+        found = next((example.record.target for example in every if example.record.source == prepared.source), None)
         if found is None:
             raise ConfigError(
                 f"train.record_example has the source {source!r}, which is not in the data, so its target is not known; "

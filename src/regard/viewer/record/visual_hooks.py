@@ -54,7 +54,7 @@ def look_at(
         keys,
         source,
         None if kept is None else half(kept),
-        {each: single(value) for each, value in measured(found, None, None).items()},
+        {name: single(value) for name, value in measured(found, None, None).items()},
         sums_to_one=sums,
         rows=rows,
         grid=(image.shape[2], image.shape[3]),

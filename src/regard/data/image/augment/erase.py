@@ -35,7 +35,7 @@ class Erase:
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
     ) -> Changed:
-        luck, area, slim, grey, down, across = (float(each) for each in chance.random(6))
+        luck, area, slim, grey, down, across = (float(number) for number in chance.random(6))
         if luck >= self.probability:
             return unmoved(picture, boxes)
         height, width = picture.shape[-2:]

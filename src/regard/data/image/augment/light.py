@@ -31,7 +31,7 @@ class Light:
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
     ) -> Changed:
-        more, apart = (float(each) for each in chance.uniform(-1, 1, 2))
+        more, apart = (float(number) for number in chance.uniform(-1, 1, 2))
         mean = picture.mean()
         changed = (picture - mean) * (1 + self.contrast) ** apart + mean + self.brightness * more
         return unmoved(changed.clamp(0, 1), boxes)

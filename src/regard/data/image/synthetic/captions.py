@@ -164,8 +164,8 @@ def _groups(scene: Scene) -> list[_Group]:
         return *_rank(scene.things[number]), scene.things[number].radius
 
     numbers = sorted(range(len(scene.things)), key=like)
-    found = [tuple(each) for _, each in groupby(numbers, key=like)]
-    return [_Group(scene.things[each[0]], each) for each in found]
+    found = [tuple(members) for _, members in groupby(numbers, key=like)]
+    return [_Group(scene.things[numbers[0]], numbers) for numbers in found]
 
 
 def _english(group: _Group) -> list[tuple[str, tuple[int, ...]]]:

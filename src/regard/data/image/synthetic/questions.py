@@ -268,7 +268,7 @@ def _unique(scene: Scene) -> list[int]:
 def _alone(scene: Scene, chance: Random, of: Callable[[Thing], str]) -> int | None:
     """One of the things whose shape, or colour, no other has."""
     told = [of(thing) for thing in scene.things]
-    found = [number for number, each in enumerate(told) if told.count(each) == 1]
+    found = [number for number, answer in enumerate(told) if told.count(answer) == 1]
     return chance.choice(found) if found else None
 
 

@@ -46,7 +46,7 @@ class Thing(NamedTuple):
     @property
     def edges(self) -> tuple[float, float, float, float]:
         """Left, top, right and bottom."""
-        left, top, right, bottom = (self.radius * each for each in extent(self.shape, self.turn))
+        left, top, right, bottom = (self.radius * number for number in extent(self.shape, self.turn))
         return self.x + left, self.y + top, self.x + right, self.y + bottom
 
 
@@ -90,7 +90,7 @@ def placed(
         return None
     for _ in range(20):
         x, y = chance.randint(left + room, right - room), chance.randint(top + room, bottom - room)
-        if all((x - each.x) ** 2 + (y - each.y) ** 2 >= (room + each.radius) ** 2 for each in others):
+        if all((x - other.x) ** 2 + (y - other.y) ** 2 >= (room + other.radius) ** 2 for other in others):
             return x, y
     return None
 

@@ -58,8 +58,10 @@ class Bpe(Exact):
         parts = [_parts(clean(text)) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(parts)))
         found = self.model.encode_batch_fast(distinct, add_special_tokens=False)
-        numbers = {part: [number + SPECIAL for number in each.ids] for part, each in zip(distinct, found, strict=True)}
-        return [[number for part in each for number in numbers[part]] for each in parts]
+        numbers = {
+            part: [number + SPECIAL for number in encoding.ids] for part, encoding in zip(distinct, found, strict=True)
+        }
+        return [[number for part in word for number in numbers[part]] for word in parts]
 
     def save(self, directory: Path, name: str) -> list[Path]:
         path = directory / f"{name}.bpe.json"
@@ -82,4 +84,4 @@ class Bpe(Exact):
 def _parts(text: str) -> list[str]:
     """Words, each with the space before it; a text with other space than single blanks between words stays whole."""
     first, *rest = text.split(" ")
-    return [first, *(" " + each for each in rest)] if " ".join(text.split()) == text else [text]
+    return [first, *(" " + word for word in rest)] if " ".join(text.split()) == text else [text]

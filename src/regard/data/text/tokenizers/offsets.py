@@ -23,7 +23,9 @@ def spans(tokenizer: Tokenizer, numbers: Sequence[int], text: str, table: Sequen
         return [None if number in SILENT else real(*next(found)) for number in numbers]
     ends = [_common(tokenizer.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
     grown = zip([0, *ends], ends, strict=False)
-    return [None if number in SILENT else _trimmed(text, *each) for number, each in zip(numbers, grown, strict=True)]
+    return [
+        None if number in SILENT else _trimmed(text, *arguments) for number, arguments in zip(numbers, grown, strict=True)
+    ]
 
 
 def real(start: int, end: int) -> Span:

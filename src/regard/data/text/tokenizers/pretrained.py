@@ -49,7 +49,7 @@ class Pretrained:
     @cached_property
     def table(self) -> tuple[bytes, ...]:
         """The bytes of every number; those of a special one are its name."""
-        return (*(name.encode() for name in NAMES), *(self._spelling(each) for each in self.ids[len(NAMES) :]))
+        return (*(name.encode() for name in NAMES), *(self._spelling(token) for token in self.ids[len(NAMES) :]))
 
     @cached_property
     def continuations(self) -> tuple[bytes, ...]:
@@ -58,9 +58,9 @@ class Pretrained:
         A special token writes nothing, nor does an id that the tokenizer lacks.
         """
         if self.model is None:
-            return (*[b""] * len(NAMES), *(f" {each}".encode() for each in self.ids[len(NAMES) :]))
-        silent = {each for each, token in self.model.get_added_tokens_decoder().items() if token.special}
-        known = [number for number, each in enumerate(self.ids) if number >= len(NAMES) and each not in silent]
+            return (*[b""] * len(NAMES), *(f" {token}".encode() for token in self.ids[len(NAMES) :]))
+        silent = {number for number, token in self.model.get_added_tokens_decoder().items() if token.special}
+        known = [number for number, token in enumerate(self.ids) if number >= len(NAMES) and token not in silent]
         known = [number for number in known if self.model.id_to_token(self.ids[number]) is not None]
         written = dict(zip(known, self._continue(known), strict=True))
         return tuple(written.get(number, b"") for number in range(self.size))
@@ -68,7 +68,11 @@ class Pretrained:
     @cached_property
     def drops_first_space(self) -> bool:
         """True if the space that a token begins with is left out where it begins a text."""
-        spaced = (number for number, each in enumerate(self.continuations) if len(each) > 1 and each.startswith(b" "))
+        spaced = (
+            number
+            for number, continuation in enumerate(self.continuations)
+            if len(continuation) > 1 and continuation.startswith(b" ")
+        )
         first = next(spaced, None)
         return first is not None and not self.decode([first]).startswith(" ")
 
@@ -76,7 +80,7 @@ class Pretrained:
         """The numbers of a text as a decoder writes it: without what the template puts around a source."""
         if self.model is None:
             return self.encode(text)
-        return [self.numbers.get(each, UNK) for each in self.model.encode(clean(text), add_special_tokens=False).ids]
+        return [self.numbers.get(token, UNK) for token in self.model.encode(clean(text), add_special_tokens=False).ids]
 
     def normalise(self, text: str) -> str:
         """A text as its tokens write it: in the normal form of the tokenizer, and with the spaces of the text itself."""
@@ -93,7 +97,7 @@ class Pretrained:
         if self.model is None:
             return [[self._typed(word) for word in text.split()] for text in texts]
         found = self.model.encode_batch([clean(text) for text in texts], add_special_tokens=True)
-        return [self._without_end([self.numbers.get(each, UNK) for each in one.ids]) for one in found]
+        return [self._without_end([self.numbers.get(token, UNK) for token in one.ids]) for one in found]
 
     def decode(self, numbers: Iterable[int]) -> str:
         said = [number for number in numbers if number not in SILENT]
@@ -127,7 +131,11 @@ class Pretrained:
         """Read what `save` wrote."""
         table, path = settings.read(directory, name), directory / f"{name}.tokenizer.json"
         ids = table.get("ids")
-        if not isinstance(ids, list) or len(ids) <= len(NAMES) or not all(type(each) is int and each >= 0 for each in ids):
+        if (
+            not isinstance(ids, list)
+            or len(ids) <= len(NAMES)
+            or not all(type(token) is int and token >= 0 for token in ids)
+        ):
             raise ValueError(f"{directory / name}.json needs the ids of a pretrained tokenizer, numbers from 0 up")
         return cls(tuple(ids), read(path) if table.get("model") is True else None)
 

@@ -86,7 +86,7 @@ class Unigram(Exact):
     def _with_bars(self, text: str) -> list[int]:
         bar = [self.model.piece_to_id(f"<0x{byte:02X}>") for byte in BAR.encode()]
         first, *rest = self.model.encode(text.split(BAR))
-        return list(chain(first, *(bar + each for each in rest)))
+        return list(chain(first, *(bar + word for word in rest)))
 
     def save(self, directory: Path, name: str) -> list[Path]:
         path = directory / f"{name}.unigram.model"

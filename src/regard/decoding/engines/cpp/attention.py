@@ -86,8 +86,8 @@ def build_attention(attention: Attention, precision: str, size: int, behind: nn.
 def build_source(attention: Attention, memory: Memory) -> Source:
     """Build the C struct of a batch's keys and values."""
     heads = attention.heads if isinstance(attention, MultiHead) else 1
-    keys, values = (expand_heads(repeat_heads(each, heads), heads) for each in memory[:2])
-    return Source(*(Side(each.data_ptr(), *each.stride()[:3]) for each in (keys, values)), held=(keys, values))
+    keys, values = (expand_heads(repeat_heads(tensor, heads), heads) for tensor in memory[:2])
+    return Source(*(Side(tensor.data_ptr(), *tensor.stride()[:3]) for tensor in (keys, values)), held=(keys, values))
 
 
 def expand_heads(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:

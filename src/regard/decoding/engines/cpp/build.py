@@ -90,7 +90,7 @@ def compile_library(path: Path) -> None:
         )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".making-") as room:
         library = Path(room) / path.name
-        files = [str(each) for each in list_sources() if each.suffix == ".cpp"]
+        files = [str(source) for source in list_sources() if source.suffix == ".cpp"]
         for threads in (THREADS, ()):
             done = subprocess.run(
                 [compiler, *FLAGS, *threads, *files, "-o", str(library)],

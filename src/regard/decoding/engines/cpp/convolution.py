@@ -86,7 +86,7 @@ class Engine:
     def __init__(self, decoder: decoders.Convolution, precision: str = "float32"):
         self.code, spoken = load_library(), NativeEmbedding(decoder.embedding)
         self.crosses = [cast(Any, layer.cross) for layer in decoder.layers]
-        layers, output = [build_layer(each, precision) for each in decoder.layers], cast(Projection, decoder.output)
+        layers, output = [build_layer(layer, precision) for layer in decoder.layers], cast(Projection, decoder.output)
         table = (Layer * len(layers))(*layers)
         parts = (
             build_linear([decoder.widen], precision),
@@ -101,7 +101,7 @@ class Engine:
     def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
         model, kept = self.model, list(memory.memories.values())
-        given = [attention.build_source(cross, each) for cross, each in zip(self.crosses, kept, strict=True)]
+        given = [attention.build_source(cross, memory) for cross, memory in zip(self.crosses, kept, strict=True)]
         table, keep = (Source * len(given))(*given), kept[0].keep
         keep = None if keep is None else keep.contiguous()
         size = len(kept[0].values), kept[0].values.shape[2]

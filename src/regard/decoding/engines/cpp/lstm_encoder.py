@@ -38,7 +38,7 @@ def covers(encoder: Any) -> str | None:
     """Reason why the C++ engine does not cover this encoder, or None."""
     if type(encoder) is not Recurrent:
         return f"needs the recurrent encoder, got {type(encoder).__name__}"
-    if not all(isinstance(each, nn.LSTM) for each in encoder.layers):
+    if not all(isinstance(layer, nn.LSTM) for layer in encoder.layers):
         return f"needs LSTM cells, got {type(encoder.layers[0]).__name__}"
     if encoder.reverse:
         return "needs a source that is not reversed"
@@ -60,7 +60,7 @@ class Engine:
 
     def __init__(self, encoder: Recurrent):
         self.code, spoken = load_library(), NativeEmbedding(encoder.embedding)
-        layers = [cast(nn.LSTM, each) for each in encoder.layers]
+        layers = [cast(nn.LSTM, layer) for layer in encoder.layers]
         both = 1 + layers[0].bidirectional
         ways = [build_direction(layer, back == 1) for layer in layers for back in range(both)]
         table = (Direction * len(ways))(*ways)
@@ -74,6 +74,6 @@ class Engine:
         self.spoken.know(tokens.shape[1])
         batch = remove_padding(source)
         data, final = torch.empty(len(batch.tokens), self.size), tuple(torch.empty(len(tokens), *self.final) for _ in "hc")
-        outputs = data.data_ptr(), *(each.data_ptr() for each in final)
+        outputs = data.data_ptr(), *(tensor.data_ptr() for tensor in final)
         self.code.regard_read(ctypes.byref(self.reader), *batch.pointers, *outputs, torch.get_num_threads())
         return Encoded(batch.out(data, keep), keep, final, tokens=tokens)

@@ -32,5 +32,5 @@ class RaggedBatch(NamedTuple):
 def remove_padding(source: Padded) -> RaggedBatch:
     """Remove the padding of a batch."""
     tokens, keep = source.data, source.keep
-    sources, places = (each.contiguous() for each in keep.nonzero(as_tuple=True))
+    sources, places = (tensor.contiguous() for tensor in keep.nonzero(as_tuple=True))
     return RaggedBatch(tokens[sources, places], places, sources, keep.sum(1))

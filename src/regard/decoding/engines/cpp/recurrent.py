@@ -50,7 +50,7 @@ def covers(decoder: Any) -> str | None:
     """Reason why the C++ engine does not cover this decoder, or None."""
     if reason := recurrent.covers(decoder):
         return reason
-    if not all(isinstance(each, nn.LSTM) for each in decoder.layers):
+    if not all(isinstance(layer, nn.LSTM) for layer in decoder.layers):
         return f"needs LSTM cells, got {type(decoder.layers[0]).__name__}"
     return attention.covers(decoder.cross) or embeds(decoder.embedding)
 
@@ -85,8 +85,8 @@ class Engine:
         network, cross_memory = self.network, memory.memories[CROSS_NAME]
         source = attention.build_source(self.cross, cross_memory)
         keep = None if cross_memory.keep is None else cross_memory.keep.contiguous()
-        states = [each.transpose(0, 1).contiguous() for each in memory.initial]  # layers sources size
-        size, places = (len(cross_memory.values), cross_memory.values.shape[2]), [each.data_ptr() for each in states]
+        states = [tensor.transpose(0, 1).contiguous() for tensor in memory.initial]  # layers sources size
+        size, places = (len(cross_memory.values), cross_memory.values.shape[2]), [state.data_ptr() for state in states]
         pointers = ctypes.byref(network), ctypes.byref(source), find_address(keep)
         handle = self.code.regard_recurrent(*pointers, *size, *places)
         return NativeSteps(self.code, handle, self.spoken, network.output.out, (self, source, keep))

@@ -48,7 +48,7 @@ class TargetArrays(NamedTuple):
         for number, length in enumerate(self.lengths[sentence].tolist()):
             if length:
                 at = sentence, number
-                tokens, logprobs = (each[at][:length].tolist() for each in (self.tokens, self.logprobs))
+                tokens, logprobs = (tensor[at][:length].tolist() for tensor in (self.tokens, self.logprobs))
                 worth = float(self.scores[at]), float(self.normalised[at])
                 found.append(Hypothesis(tokens, *worth, logprobs, bool(self.finished[at])))
         return found
@@ -80,7 +80,7 @@ class NativeSteps:
         longest = int(most.max())
         self.spoken.reach(longest)
         written, length = allocate_targets(len(most), best, longest), ctypes.c_int64()
-        targets = Targets(best, longest, *(each.ctypes.data for each in written))
+        targets = Targets(best, longest, *(array.ctypes.data for array in written))
         last = ctypes.byref(targets), ctypes.byref(length), torch.get_num_threads()
         if beams == 1:
             went = self.code.regard_greedy(self.handle, most.ctypes.data, length_penalty, *last)

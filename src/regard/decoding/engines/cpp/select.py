@@ -78,7 +78,7 @@ def mark_memory(decoder: nn.Module, memory: Tree) -> None:
 
 def find_reason(decoder: Any) -> str | None:
     """Reason why the C++ engine does not cover a decoder, or None."""
-    if not isinstance(decoder, nn.Module) or any(each.dtype != torch.float32 for each in decoder.parameters()):
+    if not isinstance(decoder, nn.Module) or any(parameter.dtype != torch.float32 for parameter in decoder.parameters()):
         return "needs a module in float32"
     reasons = [kind.covers(decoder) for kind in KINDS]
     return None if None in reasons else "; ".join(filter(None, reasons))

@@ -87,8 +87,8 @@ def check_plain_stack(stack: Transformer | Encoder) -> str | None:
     if not isinstance(stack.widen, nn.Identity):
         return "needs an embedding as wide as its layers"
     for layer in map(stack.get_submodule, stack.names):
-        norms = [each for name, each in layer.named_children() if name.startswith("around_")]
-        kinds = {type(cast(Any, each).norm) for each in norms} | {type(stack.norm)}
+        norms = [module for name, module in layer.named_children() if name.startswith("around_")]
+        kinds = {type(cast(Any, norm).norm) for norm in norms} | {type(stack.norm)}
         if not kinds <= {nn.LayerNorm, nn.Identity}:
             return "needs layer norms"
         if not isinstance(cast(Any, layer).feedforward[1], nn.ReLU):
@@ -140,7 +140,7 @@ class Engine:
     def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
         model, memories = self.model, list(memory.memories.values())
-        sources = [attention.build_source(cross, each) for cross, each in zip(self.crosses, memories, strict=True)]
+        sources = [attention.build_source(cross, memory) for cross, memory in zip(self.crosses, memories, strict=True)]
         table, keep = (Source * len(sources))(*sources), memories[0].keep
         keep = None if keep is None else keep.contiguous()
         size = len(memories[0].values), memories[0].values.shape[2]

@@ -62,7 +62,7 @@ class Beam:
         self.divided = divided
         shares = [length**alpha for length in range(1, len(self.shares) + 1)]
         self.shares.copy_(torch.tensor(shares, dtype=torch.float64))
-        most = [[max(each, 1) ** alpha] for each in longest.tolist()]
+        most = [[max(value, 1) ** alpha] for value in longest.tolist()]
         self.longest.copy_(torch.tensor(most, dtype=torch.float64))
 
     def take(self, other: "Beam", rows: Int[Tensor, " sentences"]) -> None:

@@ -76,8 +76,8 @@ def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
 
 def find_length_limit(model: Seq2Seq) -> int | None:
     """Maximum source length of all parts of a model; None: unlimited."""
-    parts = [each for name, each in model.named_modules() if not name.startswith("decoder.embedding.")]
-    return min((each.limit for each in parts if isinstance(getattr(each, "limit", None), int)), default=None)
+    parts = [module for name, module in model.named_modules() if not name.startswith("decoder.embedding.")]
+    return min((part.limit for part in parts if isinstance(getattr(part, "limit", None), int)), default=None)
 
 
 class Encoding:

@@ -50,7 +50,7 @@ def covers(layers: Sequence[LayerWeights], device: torch.device, dtype: torch.dt
         return "needs Triton, which is not installed; pip install triton"
     if dtype not in DTYPES:
         return f"needs float32, float16 or bfloat16, got {str(dtype).removeprefix('torch.')}"
-    if (size := max(each for layer in layers for each in find_head_sizes(layer))) > LARGEST:
+    if (size := max(size for layer in layers for size in find_head_sizes(layer))) > LARGEST:
         return f"needs heads of {LARGEST} numbers or fewer, got {size}"
     return capability.find_obstacle(device, dtype)
 

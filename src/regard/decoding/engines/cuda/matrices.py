@@ -76,17 +76,17 @@ def collect_layer_weights(layer: Layer, after: nn.Module, dtype: torch.dtype) ->
     """Weights of one layer; `after` is the norm of the sublayer that follows it."""
     own, cross, first = layer.self, cast(MultiHead, layer.cross), layer.around_self.first
     arounds = (layer.around_self, layer.around_cross, layer.around_feedforward)
-    norms = [each.norm for each in arounds]
+    norms = [around.norm for around in arounds]
     inner, outer = (cast(Weights, cast_linear(layer.feedforward[place], dtype)) for place in (0, 2))
     return LayerWeights(
-        threefold=concatenate([cast(Weights, cast_linear(each, dtype)) for each in (own.query, own.key, own.value)]),
+        threefold=concatenate([cast(Weights, cast_linear(layer, dtype)) for layer in (own.query, own.key, own.value)]),
         own_output=cast(Weights, cast_linear(own.output, dtype)),
         asks=cast_linear(cross.query, dtype),
         cross_output=cast_linear(cross.output, dtype),
         inner=inner,
         outer=outer,
         bend=layer.feedforward[1],
-        norms=tuple(cast(Norm, cast_norm(each, dtype)) for each in ([*norms[1:], after] if first else norms)),
+        norms=tuple(cast(Norm, cast_norm(norm, dtype)) for norm in ([*norms[1:], after] if first else norms)),
         first=first,
         heads=own.heads,
         size=own.heads * own.head,

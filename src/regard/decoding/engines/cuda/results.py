@@ -61,17 +61,17 @@ class SearchResults:
         order = (figures[:, TOKEN] == EOS).argsort(axis=2, kind="stable")  # active ones first
         selected = self.pick(figures, order)
         scores = figures[selected.steps, SCORE, np.arange(len(self.most))[:, None], selected.places]
-        written = [each.transpose(1, 2, 0) for each in backtrace(figures, order, selected)]
+        written = [tensor.transpose(1, 2, 0) for tensor in backtrace(figures, order, selected)]
         parts = selected.there, selected.steps, scores, selected.worth, selected.finished, *written
         there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # one list each
         best, length = selected.steps.shape[1], len(figures)
         hypotheses: list[list[Hypothesis]] = []
         for sentence in range(len(self.most)):
             ranked = []
-            for each in range(sentence * best, (sentence + 1) * best):
-                if there[each]:
-                    whole = slice(each * length, each * length + steps[each] + 1)
-                    ranked.append(Hypothesis(tokens[whole], scores[each], worth[each], logprobs[whole], finished[each]))
+            for row in range(sentence * best, (sentence + 1) * best):
+                if there[row]:
+                    whole = slice(row * length, row * length + steps[row] + 1)
+                    ranked.append(Hypothesis(tokens[whole], scores[row], worth[row], logprobs[whole], finished[row]))
             if not ranked:
                 raise no_token_error(int(self.ends[sentence]))
             hypotheses.append(ranked)

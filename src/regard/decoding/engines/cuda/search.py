@@ -161,7 +161,7 @@ class BufferCache:
 
     def __init__(self, searching: GPUSearch, memory: Tree, beams: int, best: int):
         self.searching, self.memory, self.beams, self.best = searching, memory, beams, best
-        self.sizes = tuple((tuple(each.shape[1:]), each.dtype) for each in leaves(memory, Tensor))
+        self.sizes = tuple((tuple(leaf.shape[1:]), leaf.dtype) for leaf in leaves(memory, Tensor))
 
     def board(self, sentences: int, space: int) -> SearchBuffers:
         """Buffers for so many sentences and steps, from the cache or newly allocated."""

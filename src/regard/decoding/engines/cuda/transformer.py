@@ -114,7 +114,7 @@ class TransformerSteps:
         """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()
         for source in memory.memories.values():
-            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (each.shape for each in source[:2]))
+            shapes = ((sentences, keys, heads, size) for _, heads, keys, size in (tensor.shape for tensor in source[:2]))
             keys, values = (torch.zeros(shape, **like).transpose(1, 2) for shape in shapes)
             self.sources.append(Memory(keys, values))
         self.keep = torch.ones(sentences, self.sources[0].keys.shape[2], dtype=torch.bool, device=engine.table.device)
@@ -236,8 +236,8 @@ def copy_rows(targets: list[Tensor], sources: list[Tensor], rows: Numbers) -> No
     """Copy these rows of tensors to the first rows of others: in one slice where they are consecutive."""
     count, first = len(rows), int(rows[0])
     if np.array_equal(rows, np.arange(first, first + count)):
-        chosen = [each[first : first + count] for each in sources]
+        chosen = [source[first : first + count] for source in sources]
     else:
         places = torch.from_numpy(rows).to(sources[0].device)
-        chosen = [each.index_select(0, places) for each in sources]
-    torch._foreach_copy_([each[:count] for each in targets], chosen)
+        chosen = [source.index_select(0, places) for source in sources]
+    torch._foreach_copy_([target[:count] for target in targets], chosen)

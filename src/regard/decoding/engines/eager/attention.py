@@ -36,7 +36,9 @@ def covers(attention: Attention) -> str | None:
     if type(attention).forward not in (Attention.forward, Windows.forward) or getattr(attention, "centre", None) is not None:
         return f"reads no mechanism of its own way, such as {type(attention).__name__}"
     if type(attention.score) not in SCORES or is_positional(attention.score) or adds_to_context(attention.score):
-        return f"needs one of the scores {', '.join(each.__name__ for each in SCORES)}, got {type(attention.score).__name__}"
+        return (
+            f"needs one of the scores {', '.join(score.__name__ for score in SCORES)}, got {type(attention.score).__name__}"
+        )
     if type(attention.normalise) is not Softmax or type(attention.scope) is not Everywhere:
         return f"needs Softmax and Everywhere, got {type(attention.normalise).__name__} and {attention.scope}"
     return None
@@ -115,7 +117,7 @@ def fold_query(
     """Folded query projections A and a."""
     if sides.query is None:
         return (sides.factor * keys).flatten(1, 2).mT.contiguous(), keys.new_zeros(keys.shape[:3])
-    matrix, bias = (sides.factor * each for each in sides.query)
+    matrix, bias = (sides.factor * tensor for tensor in sides.query)
     heads, dim = keys.shape[1], keys.shape[3]
     return (keys @ matrix.view(heads, dim, -1)).flatten(1, 2).mT.contiguous(), (keys @ bias.view(heads, dim, 1))[..., 0]
 
@@ -131,7 +133,7 @@ class PreparedAttention:
     def __init__(self, attention: Attention, precision: str, behind: tuple[Matrix, Bias] | None = None):
         self.attention, self.known = attention, covers(attention) is None
         self.query, self.output = (
-            prepare_projection(each, precision) if self.known else None for each in (attention.query, attention.output)
+            prepare_projection(layer, precision) if self.known else None for layer in (attention.query, attention.output)
         )
         self.behind = None if behind is None else prepare_matrix(*behind, precision)
         self.heads = attention.heads if isinstance(attention, MultiHead) else 1
@@ -141,7 +143,7 @@ class PreparedAttention:
         """Start a batch of sources; an attention that `covers` excludes is called as a module."""
         if not self.known:
             return ModuleAttention(self.attention, memory, self.behind)
-        keys, values = (repeat_heads(each, self.heads) for each in memory[:2])
+        keys, values = (repeat_heads(tensor, self.heads) for tensor in memory[:2])
         if self.sides is not None and len(keys) * self.heads * keys.shape[2] <= len(self.sides.output[0]):
             score = self.attention.score
             factor = score.factor(keys) if isinstance(score, ScaledDot) else 1.0
@@ -152,7 +154,7 @@ class PreparedAttention:
 def find_foldable(attention: Attention, behind: tuple[Matrix, Bias] | None) -> FoldableProjections | None:
     """Projections that can be folded into keys and values; None if there are none, or the result would differ."""
     query, output = (
-        split_linear(each) if isinstance(each, nn.Linear) else None for each in (attention.query, attention.output)
+        split_linear(layer) if isinstance(layer, nn.Linear) else None for layer in (attention.query, attention.output)
     )
     product = isinstance(attention.score, Dot | ScaledDot | Bilinear)
     if not product or getattr(attention, "how", "concat") != "concat" or (output is None) == (behind is None):

@@ -28,15 +28,15 @@ class Candidates(NamedTuple):
 
     def taken(self, order: Numbers) -> "Candidates":
         """Reorder the candidates of each sentence."""
-        return Candidates(*(np.take_along_axis(each, order, 1) for each in self))
+        return Candidates(*(np.take_along_axis(tensor, order, 1) for tensor in self))
 
     def of(self, sentences: Numbers | NDArray[np.bool_]) -> "Candidates":
         """Candidates of these sentences."""
-        return Candidates(*(each[sentences] for each in self))
+        return Candidates(*(tensor[sentences] for tensor in self))
 
     def first(self, count: int) -> "Candidates":
         """Best `count` of each sentence."""
-        return Candidates(*(each[:, :count] for each in self))
+        return Candidates(*(tensor[:, :count] for tensor in self))
 
     def growing(self, beams: int) -> "Candidates":
         """Best `beams` that have not finished."""
@@ -167,7 +167,7 @@ class ArrayBeamSearch:
 
     def __init__(self, most: list[int], beams: int, best: int, alpha: float):
         self.most, self.beams, self.best, self.alpha = np.array(most, dtype=np.int64), beams, best, alpha
-        self.longest = np.array([max(each, 1) ** alpha for each in most])
+        self.longest = np.array([max(value, 1) ** alpha for value in most])
         self.pool = Pool(len(most), beams)
         self.steps: list[BeamStep] = []
 
@@ -212,7 +212,7 @@ class ArrayBeamSearch:
 
     def backtrace_best(self, sentence: int) -> list[Hypothesis]:
         """Backtrace the best hypotheses of a sentence."""
-        return [self.backtrace(*each) for each in self.pool.of(sentence)[: self.best]]
+        return [self.backtrace(*arguments) for arguments in self.pool.of(sentence)[: self.best]]
 
     def backtrace(
         self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool

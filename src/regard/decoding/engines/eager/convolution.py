@@ -86,7 +86,7 @@ class Steps:
     def __init__(self, engine: Engine, memory: DecoderMemory):
         self.engine, self.place, self.rooms = engine, 0, Buffers()
         kept = list(memory.memories.values())
-        self.sources = [SourceAttention(layer, each) for layer, each in zip(engine.layers, kept, strict=True)]
+        self.sources = [SourceAttention(layer, memory) for layer, memory in zip(engine.layers, kept, strict=True)]
         nothing = kept[0].values.new_zeros(len(kept[0].values), engine.before * engine.size)
         self.inputs: list[Rows] = [nothing] * len(engine.layers)
 
@@ -98,7 +98,7 @@ class Steps:
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         """Decoding step: one token for each row in, logits out."""
         if parents is not None:
-            self.inputs = [each.index_select(0, parents) for each in self.inputs]
+            self.inputs = [tensor.index_select(0, parents) for tensor in self.inputs]
             for source in self.sources:
                 source.looking.follow(parents)
         token = self.engine.words(tokens, self.place)

@@ -62,10 +62,10 @@ def collect_hypotheses(taken: list[GreedyStep], sentences: int, length_penalty: 
     tokens: list[list[int]] = [[] for _ in range(sentences)]
     logprobs: list[list[float]] = [[] for _ in range(sentences)]
     for step in taken:
-        for sentence, token, logprob in zip(*(each.tolist() for each in step), strict=True):
+        for sentence, token, logprob in zip(*(tensor.tolist() for tensor in step), strict=True):
             tokens[sentence].append(token)
             logprobs[sentence].append(logprob)
-    return [build_hypothesis(*each, length_penalty) for each in zip(tokens, logprobs, strict=True)]
+    return [build_hypothesis(*arguments, length_penalty) for arguments in zip(tokens, logprobs, strict=True)]
 
 
 def build_hypothesis(tokens: list[int], logprobs: list[float], length_penalty: float) -> Hypothesis:

@@ -75,7 +75,7 @@ class Steps:
     def __init__(self, engine: Engine, memory: DecoderMemory):
         self.engine, self.place, self.rooms = engine, 0, Buffers()
         self.states: list[Vectors] = [
-            tuple(each[:, number] for each in memory.initial) for number in range(len(engine.cells))
+            tuple(tensor[:, number] for tensor in memory.initial) for number in range(len(engine.cells))
         ]
         self.fed = self.top.new_zeros(self.top.shape) if engine.feeds and not engine.before else None
         self.source = engine.cross.begin(memory.memories[CROSS_NAME])
@@ -92,7 +92,7 @@ class Steps:
     def step(self, tokens: Int[Tensor, " rows"], parents: Int[Tensor, " rows"] | None) -> Float[Tensor, "rows vocabulary"]:
         """Decoding step: one token for each row in, logits out."""
         if parents is not None:
-            self.states = [tuple(each.index_select(0, parents) for each in state) for state in self.states]
+            self.states = [tuple(tensor.index_select(0, parents) for tensor in state) for state in self.states]
             self.fed = None if self.fed is None else self.fed.index_select(0, parents)
             self.source.follow(parents)
         token = self.engine.words(tokens, self.place)

@@ -86,7 +86,7 @@ def make_norm_function(norm: nn.Module) -> Callable[[Rows], Rows]:
     if type(norm) is not nn.LayerNorm:
         return identity if isinstance(norm, nn.Identity) else norm
     shape, epsilon = norm.normalized_shape, norm.eps
-    weight, bias = (None if each is None else each.detach() for each in (norm.weight, norm.bias))
+    weight, bias = (None if tensor is None else tensor.detach() for tensor in (norm.weight, norm.bias))
     return lambda data: torch.layer_norm(data, shape, weight, bias, epsilon, False)
 
 
@@ -105,7 +105,7 @@ class Steps:
     def __init__(self, engine: Engine, memory: DecoderMemory):
         self.engine, self.place, self.rooms = engine, 0, Buffers()
         kept = list(memory.memories.values())
-        self.sources = [layer.cross.begin(each) for layer, each in zip(engine.layers, kept, strict=True)]
+        self.sources = [layer.cross.begin(memory) for layer, memory in zip(engine.layers, kept, strict=True)]
         self.caches = [KVCache(layer.heads) for layer in engine.layers]
         self.ancestors = AncestorMask(len(kept[0].values))
 

@@ -134,8 +134,8 @@ def backward_kernel(
     key += (b * key_heads + h * key_heads // heads) * S * D
     nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
     reach_k, powers, dk_acc, dv_acc = nothing, (), (nothing, nothing, nothing, nothing), nothing
-    for each in tl.static_range(4):
-        k = load_keys(key, cells, columns, units, each, S, D)
+    for step in tl.static_range(4):
+        k = load_keys(key, cells, columns, units, step, S, D)
         reach_k = tl.maximum(reach_k, tl.abs(k))
         powers = powers + (exponentiate(k),)  # noqa: RUF005 (Triton knows no unpacking)
     reach_k = tl.max(tl.max(tl.max(reach_k, axis=2), axis=1), axis=0)
@@ -204,9 +204,9 @@ def backward_kernel(
             dv_acc += dv_before
     dk = find_partial_offset(dk, dk_more, part, key_part) + local * key_head
     dv = find_partial_offset(dv, dv_more, tl.program_id(1), v_part) + local * D
-    for each in tl.static_range(4):
-        in_keys = (columns + each < S) & (units < D)[None, :, None]
-        tl.store(dk + each * D + cells, (w[None, :, None] * dk_acc[each]).to(dk.dtype.element_ty), mask=in_keys)
+    for step in tl.static_range(4):
+        in_keys = (columns + step < S) & (units < D)[None, :, None]
+        tl.store(dk + step * D + cells, (w[None, :, None] * dk_acc[step]).to(dk.dtype.element_ty), mask=in_keys)
     tl.store(dv + units, -2.0 * tl.sum(tl.sum(dv_acc, axis=2), axis=0), mask=units < D)
 
 

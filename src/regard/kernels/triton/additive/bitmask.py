@@ -32,7 +32,7 @@ class Bitmask(NamedTuple):
 
     def steps(self) -> list[int]:
         """Strides of batch, heads, and queries or tiles; 0 along a broadcast axis."""
-        return [0 if each.shape[axis] == 1 else each.stride(axis) for each in self for axis in range(3)]
+        return [0 if tensor.shape[axis] == 1 else tensor.stride(axis) for tensor in self for axis in range(3)]
 
 
 class CacheEntry(NamedTuple):
@@ -58,9 +58,9 @@ def find_bitmask(request: Request) -> Bitmask:
         cache_key, tensors = blocks.build_cache_key(request), blocks.collect_mask_tensors(request)
     except TypeError:  # a scope that cannot be hashed
         return build_bitmask(request)
-    if any(each.is_inference() for each in tensors):  # these have no version counter
+    if any(tensor.is_inference() for tensor in tensors):  # these have no version counter
         return build_bitmask(request)
-    versions, entry = [each._version for each in tensors], CACHE.get(cache_key)
+    versions, entry = [tensor._version for tensor in tensors], CACHE.get(cache_key)
     if entry and entry.versions == versions and all(one is other for one, other in zip(entry.tensors, tensors, strict=True)):
         return entry.packed
     with torch.inference_mode(False):  # training may follow

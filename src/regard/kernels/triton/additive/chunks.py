@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
 
 def count_input_bytes(sides: ScoreInputs, value: Tensor | None) -> int:
     """The bytes of the inputs."""
-    return sum(each.numel() * each.element_size() for each in (sides.query, sides.key, value) if each is not None)
+    return sum(tensor.numel() * tensor.element_size() for tensor in (sides.query, sides.key, value) if tensor is not None)
 
 
 def limit_workspace(sides: ScoreInputs, value: Tensor | None, tiles: Tiles, backward: bool, saved_bytes: int = 0) -> int:

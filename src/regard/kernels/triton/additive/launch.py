@@ -218,7 +218,7 @@ def select_block(groups: int, key: Tensor, value: Tensor, tiles: Tiles) -> tuple
 
 def count_stages(columns: int, key: Tensor, value: Tensor, tiles: Tiles) -> int:
     """Pipeline stages of the blocks of one query; one where shared memory is too small for more."""
-    copied = sum(columns * next_power(each.shape[3]) * each.element_size() for each in (key, value)) * (
+    copied = sum(columns * next_power(tensor.shape[3]) * tensor.element_size() for tensor in (key, value)) * (
         tiles.step_stages - 1
     )
     room = capability.find_shared_memory(key.device)

@@ -241,7 +241,7 @@ def trace_step(
     (batch, groups, _, hidden), (keys, size) = sides.query.shape, value.shape[2:]
     widest, blocks = max(hidden, size), parts(keys, tiles.step_columns)
     units = min(tiles.step_units, next_power(widest))
-    d_key, d_value = (each.new_empty(batch, groups, keys, each.shape[3]) for each in (sides.key, value))
+    d_key, d_value = (tensor.new_empty(batch, groups, keys, tensor.shape[3]) for tensor in (sides.key, value))
     dq_parts, dv_parts = dscores.new_empty(2, batch * groups, blocks, hidden)
     arguments = {
         **heads(sides.query, sides.key, sides.v),

@@ -179,7 +179,7 @@ backward_operator = torch.library.custom_op("regard::additive_attention_backward
 
 @backward_operator.register_fake
 def _(d_context, d_weights, total, shown, after, query, key, value, v, *rest):  # type: ignore[no-untyped-def]
-    return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, value, v))
+    return tuple(torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, key, value, v))
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -261,7 +261,7 @@ def scores_backward_operator(dscores: Tensor, query: Tensor, key: Tensor, v: Ten
 
 @scores_backward_operator.register_fake
 def _(dscores: Tensor, query: Tensor, key: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    query, key, v = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, key, v))
+    query, key, v = (torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, key, v))
     return query, key, v
 
 

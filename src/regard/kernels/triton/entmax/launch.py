@@ -77,12 +77,12 @@ def backward(
     from regard.kernels.triton.entmax import backward as programs
 
     batch, heads, queries, _ = query.shape
-    gradients = [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values)]
+    gradients = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, keys, values)]
     means = edges.new_empty(batch, heads, queries)
     d_alpha = None if alpha.alphas is None else edges.new_empty(batch, heads, queries)
-    sides = *(pack_rows(each) for each in (query, keys, values, gradient)), edges, means
+    sides = *(pack_rows(tensor) for tensor in (query, keys, values, gradient)), edges, means
     rest = *_build_scope_arguments(plan, alpha), alpha.alpha, *_build_number_arguments(query, keys, values, plan)
-    d_query, d_keys, d_values = (pack_rows(each) for each in gradients)
+    d_query, d_keys, d_values = (pack_rows(gradient) for gradient in gradients)
     kind = _build_compile_arguments(values, plan, alpha)
 
     def launch_dq(tiles: list[int]) -> None:
@@ -93,7 +93,7 @@ def backward(
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
         programs.write_dkv[grid](*sides, d_keys, d_values, *rest, **kind, **build_tile_arguments(query, tiles))
 
-    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
+    tiles = [min(tile, 64) for tile in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
     launch_fitting("write_dq", launch_dq, tiles, query, values, "entmax")
     launch_fitting("write_dkv", launch_dkv, tiles, query, values, "entmax")
     d_alphas = edges.new_empty(0)

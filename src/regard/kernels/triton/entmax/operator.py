@@ -50,7 +50,7 @@ def sparse_pass_backward(
 
 @sparse_pass_backward.register_fake
 def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, edges: Tensor, *rest: Any) -> Four:
-    sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
+    sides = (torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, keys, values))
     alphas = rest[0]
     return *sides, edges.new_empty(0 if alphas is None else alphas.shape)  # type: ignore[return-value]
 

@@ -23,7 +23,7 @@ def list_smaller(tiles: list[int]) -> list[list[int]]:
 
 @cache
 def _list_smaller(*tiles: int) -> list[list[int]]:
-    return [[*tiles], *(each for each in TILE_SIZES if each[0] * each[1] < tiles[0] * tiles[1])]
+    return [[*tiles], *(sizes for sizes in TILE_SIZES if sizes[0] * sizes[1] < tiles[0] * tiles[1])]
 
 
 def estimate_shared_memory(program: str, tiles: list[int], size: int, value: int, width: int) -> int:

@@ -226,7 +226,7 @@ def backward(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, cont
         lse.new_empty(batch, heads, span) if wants_bias else _build_empty_tensor(lse.device, lse.dtype),
         lse.new_empty(batch, heads, queries) if wants_centres else _build_empty_tensor(lse.device, lse.dtype),
     )
-    tiles = [min(each, 64) for each in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
+    tiles = [min(tile, 64) for tile in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
     if plan.centres is not None:
         if wants_bias:
             raise ValueError("a bias has no gradient beside windows that queries place")

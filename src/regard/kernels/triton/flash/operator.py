@@ -22,7 +22,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, requested: S
     if not torch.compiler.is_compiling():
         return attend_eager(query, keys, values, plan, requested)
     outputs = ForwardOutput(*forward_operator(query, keys, values, *plan, list(map(int, requested))))
-    return ForwardOutput(outputs.context, *(each.detach() for each in outputs[1:]))
+    return ForwardOutput(outputs.context, *(output.detach() for output in outputs[1:]))
 
 
 def run_forward(
@@ -85,7 +85,7 @@ backward_operator = torch.library.custom_op("regard::one_pass_backward", run_bac
 @backward_operator.register_fake
 def _(gradient: Tensor, query: Tensor, keys: Tensor, values: Tensor, context: Tensor, lse: Tensor, *rest: Any) -> Five:
     bias, centres, (wants_bias, wants_centres) = rest[0], rest[1], rest[-2:]
-    sides = (torch.empty_like(each, memory_format=torch.contiguous_format) for each in (query, keys, values))
+    sides = (torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, keys, values))
     d_bias = torch.empty_like(bias, memory_format=torch.contiguous_format) if wants_bias else lse.new_empty(0)
     d_centres = torch.empty_like(centres, memory_format=torch.contiguous_format) if wants_centres else lse.new_empty(0)
     return *sides, d_bias, d_centres  # type: ignore[return-value]
@@ -145,7 +145,7 @@ class EagerAttention(torch.autograd.Function):
 def attend_eager(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, requested: StatisticsRequest) -> ForwardOutput:
     """Eager FlashAttention, which saves tensors only where a backward may follow."""
     inputs = query, keys, values, plan.bias, plan.centres
-    if not torch.is_grad_enabled() or not any(each is not None and each.requires_grad for each in inputs):
+    if not torch.is_grad_enabled() or not any(text is not None and text.requires_grad for text in inputs):
         return launch.forward(query, keys, values, plan, requested, launch.allocate_minimal(query, keys, values, requested))
     outputs = EagerAttention.apply(*inputs, plan, requested)  # type: ignore[no-untyped-call]
     return ForwardOutput(*outputs) if any(requested) else ForwardOutput(*outputs, *launch.build_empty_statistics(query))

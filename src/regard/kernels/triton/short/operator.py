@@ -93,7 +93,7 @@ def _launch_backward(gradients: Three, d_context: Tensor, query: Tensor, keys: T
 def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
     """Allocate gradients in the layout of the inputs: those of a packed projection are packed too (MultiHead.packed)."""
     batch, heads, _, size = query.shape
-    parts = [each for each in (query, keys, values) if each.stride(2) == keys.stride(2) and each.shape == keys.shape]
+    parts = [tensor for tensor in (query, keys, values) if tensor.stride(2) == keys.stride(2) and tensor.shape == keys.shape]
     count = keys.stride(2) // (heads * size)
     if keys.shape != values.shape or keys.stride(2) != count * heads * size or len(parts) != count or count < 2:
         return allocate_output(query), allocate_output(keys), allocate_output(values)
@@ -123,9 +123,9 @@ def _launch(
     import triton
 
     (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
-    strides = [stride for each in tensors if each is not None and each.ndim == 4 for stride in each.stride()[:3]]
+    strides = [stride for tensor in tensors if tensor is not None and tensor.ndim == 4 for stride in tensor.stride()[:3]]
     rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
-    keep, query_documents, key_documents = (None if each is None else each.contiguous() for each in tensors[3:6])
+    keep, query_documents, key_documents = (None if tensor is None else tensor.contiguous() for tensor in tensors[3:6])
     tensors = (*tensors[:3], keep, query_documents, key_documents, *tensors[6:])
     with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
         program[(batch * heads,)](
