@@ -125,7 +125,7 @@ def read_run_config(directory: Path, *tables: Mapping[str, Any], overrides: Sequ
             f"{directory} has no {CONFIG}, so there is no run to resume: name the task to begin one, as in regard train "
             f"translate --out {directory}"
         )
-    check_format(directory)
+    check_format(directory)  # and that no file of it leads elsewhere, before one is read
     table = configuration.parse(path)
     task = str(table.pop("task", ""))
     registry.locate(task, "tasks")

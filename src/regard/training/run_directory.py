@@ -214,6 +214,8 @@ class RunDirectory:
 
 def check_resumable(path: Path, config: Any, task: str) -> None:
     """Raise where a config cannot be trained into a directory, by what is in it; `claim` does so under the lock."""
+    if path.is_dir():
+        check_entries(path)
     if is_run(path) and has_work(path):
         check_format(path)
         same_config(path, config, task)
@@ -249,7 +251,11 @@ def has_work(path: Path) -> bool:
 
 
 def check_format(path: Path) -> None:
-    """Raise where a run has another format, whose settings have other names; a damaged manifest is replaced later."""
+    """Raise where a run has another format, whose settings have other names; a damaged manifest is replaced later.
+
+    A link or a device among its files is refused before any of them is opened.
+    """
+    check_entries(path)
     with suppress(DamagedError):
         manifest.unseal(path / manifest.NAME)
 

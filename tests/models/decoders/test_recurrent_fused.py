@@ -106,7 +106,7 @@ def made(**options):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"weights": True}, "keeps no weights"),
+        ({"weights": True}, "returns no weights"),
         ({"time": 1}, "is for whole targets"),
         ({"dtype": torch.float64}, "needs float32, float16 or bfloat16, got float64"),
         ({"model": decoder(layers=2)}, "needs one layer of LSTM, got 2 of LSTM"),
@@ -117,7 +117,7 @@ def made(**options):
         ({"cross": made(normalise="sparsemax")}, "needs Softmax and Everywhere, got Sparsemax and Everywhere"),
         ({"cross": made(size=4)}, "needs a query as it is"),
         ({"cross": made(dropout=0.5)}, "never drops weights"),
-        ({"cross": made(impl="reference")}, "is for whoever leaves the way"),
+        ({"cross": made(impl="reference")}, "is for attentions whose impl is auto or fused"),
     ],
 )
 def test_what_it_does_not_cover_it_names(monkeypatch, given, reason):
