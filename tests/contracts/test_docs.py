@@ -1,7 +1,9 @@
 """A stage explains itself, is built from its sizes, and has a test that mirrors its file."""
 
+import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,20 @@ def test_a_scope_gives_a_sample_of_itself_that_fits(name):
 SOURCES = [path.relative_to(registry.PACKAGE) for path in sorted(registry.PACKAGE.rglob("*.py")) if "__" not in path.name]
 
 
+@cache
+def imported_by_tests():
+    """Dotted names of the modules that tests import."""
+    names = set()
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+    return names
+
+
 @pytest.mark.parametrize("source", SOURCES, ids=str)
-def test_a_source_file_has_a_test_that_mirrors_it(source):
-    assert (TESTS / source.with_name(f"test_{source.stem.strip('_')}.py")).is_file()
+def test_a_source_file_has_a_test_of_its_name_or_one_that_imports_it(source):
+    mirror = TESTS / source.with_name(f"test_{source.stem.strip('_')}.py")
+    assert mirror.is_file() or ".".join(("regard", *source.with_suffix("").parts)) in imported_by_tests()

@@ -151,33 +151,6 @@ def test_too_many_columns_are_refused_at_the_header(table, monkeypatch):
         read_series(table("a,b,c,d\n1,2,3,4\n"))
 
 
-GAP = "date,y\n2024-01-01,1\n2024-01-02,2\n2024-01-05,5\n"
-
-
-def test_missing_steps_are_inserted_as_missing_values(table):
-    (record,) = read_series(table(GAP), SeriesColumns(irregular="insert"))
-    np.testing.assert_array_equal(record.target.ravel(), [1, 2, np.nan, np.nan, 5])
-
-
-@pytest.mark.parametrize(("policy", "first"), [("mean", 2), ("last", 3)])
-def test_irregular_steps_are_resampled(table, policy, first):
-    text = "time,y\n2024-01-01 00:00,1\n2024-01-01 00:40,3\n2024-01-01 01:10,5\n2024-01-01 03:05,7\n"
-    (record,) = read_series(table(text), SeriesColumns(irregular=policy, frequency="h"))
-    np.testing.assert_array_equal(record.target.ravel(), [first, 5, np.nan, 7])
-
-
-def test_a_step_that_would_invent_most_of_a_series_is_refused(table):
-    text = "time,y\n2024-01-01 00:00,1\n2024-01-01 00:01,3\n2024-03-01 00:00,5\n"
-    with pytest.raises(DataError, match=r"needs 86,401; name a longer step with data\.frequency"):
-        read_series(table(text), SeriesColumns(irregular="insert"))
-
-
-def test_a_time_between_two_steps_cannot_be_inserted(table):
-    text = "time,y\n2024-01-01 00:00,1\n2024-01-01 01:00,3\n2024-01-01 02:30,5\n"
-    with pytest.raises(DataError, match=r"sales\.csv:4 is at 2024-01-01 02:30:00 .* between two steps of h; resample"):
-        read_series(table(text), SeriesColumns(irregular="insert"))
-
-
 def test_parquet_is_read_as_csv_is(table):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

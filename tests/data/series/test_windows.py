@@ -166,15 +166,3 @@ def test_an_epoch_holds_every_window_once_in_an_order_of_its_own():
 def test_a_loader_says_what_it_needs(windows, options, message):
     with pytest.raises(ValueError, match=message):
         SeriesLoader(windows, 2, 1, **options)
-
-
-def test_rows_of_a_batch_are_selected_with_their_windows():
-    batch = collate([Window(series(9, targets=2), origin) for origin in (3, 4, 5)], 3, 2)
-    part = batch.select_rows([2, 0])
-    assert part.rows == 2
-    assert [window.origin for window in part.records] == [5, 3]
-    assert torch.equal(part.source.data, batch.source.data[[2, 0]])
-    assert torch.equal(part.target.data, batch.target.data[[2, 0]])
-    assert torch.equal(part.to("cpu").observed, batch.observed[[2, 0]])
-    assert part.round_shape() is part
-    assert part.unpack() is part
