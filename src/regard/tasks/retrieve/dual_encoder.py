@@ -43,9 +43,9 @@ class Tower(nn.Module):
         self.output = nn.Linear(2 * encoder, space, bias=False)
 
     def forward(self, encoded: Encoded, weights: bool = False) -> tuple[Float[Tensor, "batch space"], Attended]:
-        found = self.query(encoded, weights)
-        both = torch.cat((found.context[:, 0], find_summary(encoded)), dim=-1)
-        return F.normalize(self.output(self.drop(both)), dim=-1), found
+        attended = self.query(encoded, weights)
+        both = torch.cat((attended.context[:, 0], find_summary(encoded)), dim=-1)
+        return F.normalize(self.output(self.drop(both)), dim=-1), attended
 
 
 class Towers(nn.Module):
@@ -81,14 +81,14 @@ class Towers(nn.Module):
     def see(self, pictures: Images, *, weights: bool = False) -> Embedded:
         """Pictures as vectors."""
         encoded = self.pictures(pictures)
-        vectors, found = self.picture(encoded, weights)
-        return Embedded(vectors, encoded, collect_weights({"picture.query.attention": found}))
+        vectors, attended = self.picture(encoded, weights)
+        return Embedded(vectors, encoded, collect_weights({"picture.query.attention": attended}))
 
     def read(self, texts: Padded, *, weights: bool = False) -> Embedded:
         """Texts as vectors."""
         encoded = self.texts(texts)
-        vectors, found = self.text(encoded, weights)
-        return Embedded(vectors, encoded, collect_weights({"text.query.attention": found}))
+        vectors, attended = self.text(encoded, weights)
+        return Embedded(vectors, encoded, collect_weights({"text.query.attention": attended}))
 
     def forward(self, pictures: Images, texts: Padded) -> Float[Tensor, "pictures texts"]:
         """The logits of every picture with every text."""

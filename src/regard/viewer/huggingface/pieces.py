@@ -32,12 +32,12 @@ def covered(ids: Sequence[int], tokenizer: Any = None, lang: str | None = None) 
 
 def plain(tokenizer: Any) -> Any:
     """The tokenizer itself, where a processor of sound or pictures holds one."""
-    found = tokenizer if hasattr(tokenizer, "convert_ids_to_tokens") else getattr(tokenizer, "tokenizer", None)
-    if not hasattr(found, "convert_ids_to_tokens"):
+    inner = tokenizer if hasattr(tokenizer, "convert_ids_to_tokens") else getattr(tokenizer, "tokenizer", None)
+    if not hasattr(inner, "convert_ids_to_tokens"):
         raise TraceError(
             f"needs the tokenizer of a transformers model, as AutoTokenizer gives it, got {type(tokenizer).__name__}"
         )
-    return found
+    return inner
 
 
 def shown(number: int, tokenizer: Any = None) -> str:

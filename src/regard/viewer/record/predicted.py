@@ -48,12 +48,12 @@ def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]
     """Each token that was written, how likely it was, and what else could have been."""
     logs = compute_logprobs(output)
     values, places = (tensor.tolist() for tensor in select_highest(mask_special_tokens(logs), CANDIDATES))
-    found = []
+    steps = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)
         others = [(words.label(place), value) for place, value in pairs if value > IMPOSSIBLE]
-        found.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
-    return found
+        steps.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
+    return steps
 
 
 def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
@@ -62,11 +62,11 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         return None
     width = max(len(level.tokens) for level in tree.levels)
     shape = len(tree.levels), width
-    parents, found, ended = np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.zeros(shape, bool)
+    parents, scores, ended = np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.zeros(shape, bool)
     tokens = []
     for step, level in enumerate(tree.levels):
         count = len(level.tokens)
-        parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
+        parents[step, :count], scores[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
         tokens.append((*(words.label(token) for token in level.tokens), *[""] * (width - count)))
     name = next(
         (
@@ -82,6 +82,6 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         keys = len(example.axes["source"])
         weights = np.zeros((*shape, keys), np.float16)
         for step, level in enumerate(tree.levels):
-            looked = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
-            weights[step, : len(level.parents)] = looked[level.parents]
-    return Beams(parents, tuple(tokens), found, ended, tree.best, name, weights)
+            rows = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
+            weights[step, : len(level.parents)] = rows[level.parents]
+    return Beams(parents, tuple(tokens), scores, ended, tree.best, name, weights)
