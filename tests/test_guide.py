@@ -78,3 +78,15 @@ def test_a_readme_names_everything_there_is(name, kind):
     assert len(rows) == 1
     named = set(re.findall(r"[a-z0-9_]+", rows[0]))
     assert set(registry.names(kind)) <= named
+
+
+def test_the_component_of_the_guide_fulfils_its_contracts(tmp_path):
+    from regard.components import find_class, read_source
+    from regard.testing import check_component
+
+    [text] = re.findall(r"```py\n(.*?)```", GUIDE, re.DOTALL)
+    path = tmp_path / "my_scores.py"
+    path.write_text(text)
+    outcomes = list(check_component(find_class(read_source(path), "L1")))
+    assert len(outcomes) > 10
+    assert [outcome for outcome in outcomes if not outcome.passed] == []

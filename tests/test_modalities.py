@@ -15,28 +15,11 @@ import regard
 SOURCE = Path(regard.__file__).parent
 MODALITIES = sorted(path.name for path in (SOURCE / "data").iterdir() if (path / "__init__.py").is_file())
 
-OWN = {
-    "image": (
-        "models.encoders",
-        "tasks.caption",
-        "tasks.classify",
-        "tasks.detect",
-        "tasks.kinds.image",
-        "tasks.retrieve",
-        "tasks.vqa",
-        "interop",
-    ),
-    "series": ("tasks.forecast",),
-    "text": (
-        "tasks.inflect",
-        "tasks.kinds.text",
-        "tasks.pronounce",
-        "tasks.reverse",
-        "tasks.translate",
-        "interop",
-    ),
-}
-"""Modules of a modality outside its folder: its encoders, its tasks and the converters of other formats."""
+OWN = {"image": ("models.encoders", "tasks.kinds.image"), "text": ("tasks.kinds.text",)}
+"""Modules of a modality outside its folder: its encoders and the family of its tasks."""
+
+SHARED = ("tasks.kinds", "tasks._validate")
+"""Modules of `tasks` that are of no task; a task itself, a file or a folder, imports the modalities that it is about."""
 
 EXCEPTIONS = {
     ("alignment.soft", "text"): "an alignment is one of the words of two texts",
@@ -48,8 +31,6 @@ EXCEPTIONS = {
     ("decoding.constraints.spec", "text"): "phrases that an output must hold are texts",
     ("decoding.constraints.spelling", "text"): "phrases are matched letter by letter",
     ("inference.backtranslate", "text"): "back-translation makes texts of texts, and adds noise to their words",
-    ("tasks.caption", "text"): "captions are texts",
-    ("tasks.vqa", "text"): "questions are texts",
 }
 """Other modules that are about one modality by their nature, and why."""
 
@@ -112,15 +93,20 @@ def knows(module: str, modality: str) -> bool:
     return any(is_within(target, f"data.{modality}") for target in imports) or bool(names & classes(modality))
 
 
+def is_own(module: str, modality: str) -> bool:
+    """True for the folder of a modality, its encoders, tasks and converters of other formats."""
+    own = (f"data.{modality}", "interop", *OWN.get(modality, ()))
+    if any(is_within(module, package) for package in own):
+        return True
+    return module.startswith("tasks.") and not any(is_within(module, package) for package in SHARED)
+
+
 def outsiders(modality: str) -> set[str]:
     """Modules that know a modality and are neither its own nor excepted."""
-    own = (f"data.{modality}", *OWN[modality], *(module for module, other in EXCEPTIONS if other == modality))
-    candidates = (module for module in TREES if not any(is_within(module, package) for package in own))
-    return {module for module in candidates if knows(module, modality)}
-
-
-def test_every_modality_says_what_is_its_own():
-    assert set(MODALITIES) == set(OWN)
+    excepted = {module for module, other in EXCEPTIONS if other == modality}
+    return {
+        module for module in TREES if not is_own(module, modality) and module not in excepted and knows(module, modality)
+    }
 
 
 @pytest.mark.parametrize("modality", MODALITIES)

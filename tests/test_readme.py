@@ -31,6 +31,10 @@ def without_comments(code: str) -> list[str]:
     return [re.sub(r"\s*#.*$", "", line) for line in code.splitlines()]
 
 
+SLOW = "luong.zip"
+"""Commands with this file, the export to ONNX and its use, run in `make soak` alone; tests/interop exports in every run."""
+
+
 def shorten(command: str) -> str:
     """The command with the settings of SHORTER; of a repeated setting the last counts."""
     return command + next((more for start, more in SHORTER.items() if command.startswith(start)), "")
@@ -67,7 +71,8 @@ def install_command(folder: Path) -> dict[str, str]:
 
 @pytest.mark.unhooked
 @pytest.mark.timeout(900)
-def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(tmp_path, monkeypatch):
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(whole, tmp_path, monkeypatch):
     environment = install_command(tmp_path / "bin")
     page = tmp_path / "page"
     page.mkdir()
@@ -78,7 +83,8 @@ def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(tmp_path, monkey
         if language == "python":
             output = run_python(code, names)
         elif language == "bash":
-            commands = "\n".join(shorten(line) for line in code.splitlines() if not line.startswith(BUILD))
+            lines = [line for line in code.splitlines() if not line.startswith(BUILD) and (whole or SLOW not in line)]
+            commands = "\n".join(lines if whole else map(shorten, lines))
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", commands],
                 env=environment,
@@ -90,7 +96,7 @@ def test_the_page_runs_from_top_to_bottom_in_an_empty_directory(tmp_path, monkey
             output = done.stdout if commands else ""
         elif output:
             assert code.splitlines()[0] in output
-    written = {"answers.txt", "luong.zip", "bird.attn.safetensors", "bird.html", "bird.svg", "runs"}
+    written = {"answers.txt", "bird.attn.safetensors", "bird.html", "bird.svg", "runs"} | ({SLOW} if whole else set())
     assert written <= {path.name for path in page.iterdir()}
 
 
@@ -98,6 +104,7 @@ def test_the_shortened_commands_are_on_the_page():
     lines = [line for language, code in blocks(READMES[0]) if language == "bash" for line in code.splitlines()]
     for start in SHORTER:
         assert any(line.startswith(start) for line in lines), f"{start} is no longer on the page"
+    assert any(SLOW in line for line in lines)
 
 
 def test_both_languages_show_the_same_code():

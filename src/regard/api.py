@@ -5,13 +5,14 @@ Torch is imported once the names in a call are known to be right, so that a mist
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard import config as configuration
 from regard import registry
+from regard.components import HANDED, Handed, Source, hand_over, hand_over_named
 from regard.config.section import Section, named_settings
 from regard.errors import ConfigError, DataError
 
@@ -34,11 +35,14 @@ class TrainedRun:
     metrics: dict[str, Any]
     """Content of metrics.json: `valid` has the metrics of the published model, `step` its step, `ended` the reason."""
 
+    components: tuple[Source, ...] = field(default=(), repr=False)
+    """Components of the user's own that the training named; `load` hands them over again."""
+
     def load(self, device: str = "auto") -> "Predictor":
         """Open the trained model."""
         from regard.inference.load import load
 
-        return load(self.directory, device)
+        return load(self.directory, device, components=self.components)
 
 
 def train(
@@ -51,6 +55,7 @@ def train(
     dropout: Settings | None = None,
     train: Settings | None = None,
     search: Settings | None = None,
+    components: Iterable[Handed] = (),
     quiet: bool = False,
 ) -> TrainedRun:
     """Train a model of a task into the directory `out`, or resume the run that is there; as `regard train`.
@@ -61,25 +66,47 @@ def train(
 
     Sections are tables or the dataclasses of `regard.config`; settings that they do not name keep the value of `config` (a
     TOML file, a table of sections or the task's `Config`), else the task's default. Without a task the run in `out` is
-    resumed with its own settings. All settings are checked before data is read. Progress is written to standard error.
+    resumed with its own settings. A component of one's own is named by its file, model={"attention": "my_scores.py:L1"}; one
+    that `config` or the run names is handed over by `components` (a class or a file). All settings are checked before data
+    is read. Progress is written to standard error.
     """
     sections = {"data": data, "model": model, "dropout": dropout, "train": train, "search": search}
     table = {name: named_settings(section, name) for name, section in sections.items() if section is not None}
     directory = Path(out)
-    if task is not None:
-        settings = read_config(task, *([] if config is None else [config]), table)
-    elif config is None:
-        task, settings = read_run_config(directory, table)
-    else:
-        raise ConfigError('a config needs its task: regard.train("translate", config=..., out=...)')
-    return TrainedRun(directory, train_config(task, settings, directory, quiet=quiet))
+    with hand_over(components):
+        hand_over_named(_flatten(table))
+        if task is not None:
+            settings = read_config(task, *([] if config is None else [config]), table)
+        elif config is None:
+            task, settings = read_run_config(directory, table)
+        else:
+            raise ConfigError('a config needs its task: regard.train("translate", config=..., out=...)')
+        return TrainedRun(directory, train_config(task, settings, directory, quiet=quiet), HANDED.get())
+
+
+def _flatten(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting of a table with its dotted path."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def _split(overrides: Sequence[str]) -> list[tuple[str, str]]:
+    """Path and value of each override."""
+    return [(path, value) for path, _, value in (override.partition("=") for override in overrides)]
 
 
 def read_config(
     task: str, *sources: "PathLike | Mapping[str, Any] | TaskConfig", overrides: Sequence[str] = ()
 ) -> "TaskConfig":
-    """The config of a task from TOML files, tables and dotted overrides over the task's defaults, later ones winning."""
+    """The config of a task from TOML files, tables and dotted overrides over the task's defaults, later ones winning.
+
+    A component of the user's own that an override names is handed over by that; one that a file or a table names is not.
+    """
     registry.locate(task, "tasks")
+    hand_over_named(_split(overrides))
     from regard import tasks
 
     kind = tasks.find(task).Config
@@ -92,6 +119,7 @@ def read_run_config(directory: Path, *tables: Mapping[str, Any], overrides: Sequ
     from regard.training.run_directory import CONFIG, check_format
 
     path = directory / CONFIG
+    hand_over_named(_split(overrides))
     if not path.is_file():
         raise ConfigError(
             f"{directory} has no {CONFIG}, so there is no run to resume: name the task to begin one, as in regard train "

@@ -44,6 +44,10 @@ FINDABLE = ("score", "normalise", "scope", "positions", "mechanisms", "visual")
 """Kinds that `find` searches by default; kernels are excluded, as they may share the name of what they make fast."""
 
 
+COMPONENTS: dict[str, tuple[str, type[Any]]] = {}
+"""Components of users that are open in this process, by name and digest (`components.py`): kind and class."""
+
+
 def names(kind: str) -> list[str]:
     """Names of one kind, in alphabetical order."""
     folder = PACKAGE / _folder(kind)
@@ -53,7 +57,10 @@ def names(kind: str) -> list[str]:
 
 def find(name: str, kind: str | None = None) -> type[Any]:
     """Class called `name`: find("scaled_dot") is ScaledDot."""
-    module = load(locate(name, kind), name)
+    kind = locate(name, kind)
+    if name in COMPONENTS:
+        return COMPONENTS[name][1]
+    module = load(kind, name)
     found = getattr(module, class_name(name), None)
     if not isinstance(found, type):
         raise LookupError(f"{module.__name__} needs a class called {class_name(name)}, and has none")
@@ -63,6 +70,8 @@ def find(name: str, kind: str | None = None) -> type[Any]:
 def locate(name: str, kind: str | None = None) -> str:
     """Kind of a name; raises with the nearest name if it is unknown, or with its kinds if it is ambiguous."""
     kinds = FINDABLE if kind is None else (kind,)
+    if name in COMPONENTS and COMPONENTS[name][0] in kinds:
+        return COMPONENTS[name][0]
     holders = [each for each in kinds if name in names(each)]
     if len(holders) == 1:
         return holders[0]
@@ -149,8 +158,8 @@ def find_attribute(module: str, name: str) -> Any:
 
 
 def label(name: str) -> str:
-    """The word for a stage in settings and messages: its name."""
-    return name
+    """The word for a stage in settings and messages: its name, and of a component of a user the class."""
+    return name.partition("@")[0].rpartition(":")[2]
 
 
 def class_name(stem: str) -> str:

@@ -24,6 +24,18 @@ def test_list_aligns_what_each_is_for():
     assert len({re.match(r"\S+ +", line).end() for line in lines}) == 1
 
 
+def test_installed_components_are_listed_with_their_package(monkeypatch):
+    from importlib.metadata import EntryPoint
+
+    from regard.cli import list_
+
+    entry = EntryPoint("manhattan", "own_package:L1", "regard.score")
+    monkeypatch.setattr(list_, "list_entry_points", lambda: {"manhattan": entry})
+    assert "manhattan" in [line.split()[0] for line in run("list", "score").stdout.splitlines()]
+    assert "Installed." in run("list", "score").stdout
+    assert "manhattan" not in run("list", "scope").stdout
+
+
 def test_list_wraps_to_the_width_of_a_terminal_and_not_in_a_pipe(monkeypatch):
     assert max(map(len, run("list").stdout.splitlines())) > 60
     monkeypatch.setenv("COLUMNS", "60")

@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+COMPONENT = "Python file, or installed name, of a score or other component of your own in the run; several times."
 DEBUG = "On an error, show the traceback too."
 MISTAKES = (ConfigError, DataError, MissingExtraError, RefusedError, DamagedError, UnwritableError)
 """Errors that the user can correct. So is a bare LookupError (an unknown name), but not a KeyError."""
@@ -50,6 +51,24 @@ class Command(TyperCommand):
             if ctx.find_root().params.get("debug"):
                 traceback.print_exc()
             raise typer.Exit(_report(error)) from error
+
+
+class ModelCommand(Command):
+    """A command that trains or opens runs: its option --component hands over components of the user's own."""
+
+    def invoke(self, ctx: Any) -> Any:
+        from regard.components import hand_over
+
+        with ExitStack() as scope:
+            try:
+                scope.enter_context(hand_over(ctx.params.pop("component", None) or ()))
+            except ConfigError as error:
+                raise typer.Exit(_report(error)) from error
+            return super().invoke(ctx)
+
+
+Components = Annotated[list[str] | None, typer.Option("--component", help=COMPONENT, metavar="FILE.py")]
+"""Parameter of a ModelCommand, which takes its value away before the function is called."""
 
 
 def main() -> None:

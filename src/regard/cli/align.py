@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli.evaluate import figures_to_dict, format_figures
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
@@ -25,7 +25,7 @@ COUNTED = "The gold file counts words from 1 (files of sentence, source, target 
 MEANS: dict[str, tuple[str, ...]] = {"by": ("aer", "f1", "accuracy"), "merge": ("weights", "links")}
 
 
-@app.command(cls=Command, short_help="Align words by attention weights.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Align words by attention weights.", context_settings=ANY)
 def align(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
@@ -51,6 +51,7 @@ def align(
     symmetrise: Annotated[str | None, typer.Option(help="Symmetrisation heuristic, such as intersection.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print metrics as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
 ) -> None:
     """Align the words of sentence pairs by the attention weights under teacher forcing.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.data.lines import lines
 from regard.errors import ConfigError, DataError
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from regard.inference.backtranslate import Pair, Way
 
 
-@app.command(cls=Command, short_help="Back-translate monolingual targets.")
+@app.command(cls=ModelCommand, short_help="Back-translate monolingual targets.")
 def backtranslate(
     directory: Annotated[
         Path, typer.Argument(help="A run of the reverse direction, from targets to sources.", metavar="REVERSE_RUN")
@@ -30,6 +30,7 @@ def backtranslate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of sampling and noise.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
 ) -> None:
     """Back-translate targets with a model of the reverse direction, and write the pairs as a table to train on.
 

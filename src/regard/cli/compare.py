@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.api import build_experiment
-from regard.cli import Command, app
+from regard.cli import Command, Components, ModelCommand, app
 from regard.cli.train import ANY, read_config, settings, split_config
 from regard.errors import ConfigError, Interrupted
 
@@ -16,7 +16,7 @@ VARY = "A setting and its values: model.attention=none,additive. Several times: 
 WITH = 'Settings that accompany a value: "model.decoder=transformer: model.encoder=transformer model.heads=4".'
 
 
-@app.command(cls=Command, short_help="Train with several settings and compare.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Train with several settings and compare.", context_settings=ANY)
 def compare(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="A name from `regard list tasks`.", metavar="TASK")],
@@ -28,6 +28,7 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="Parallel trainings; they share the cores.")] = 1,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size of the evaluation; 1 is greedy.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    component: Components = None,
 ) -> None:
     """Train with each value of one or more settings, evaluate on the validation set, print one table.
 
@@ -82,15 +83,16 @@ def compare_one() -> None:
     from regard import tasks
     from regard.compare.figures import save_figures
     from regard.compare.workers import read_request
+    from regard.components import hand_over
     from regard.training.lock import wait_until_free
 
     request = read_request()
     wait_until_free(Path(request["directory"]), SAVED)
-    config = configuration.check(tasks.find(request["task"]).Config, request["config"])
     directory = Path(request["directory"])
-    save_figures(
-        directory, config, request["beam"], _train_and_evaluate(request["task"], config, directory, request["beam"])
-    )
+    with hand_over(request["components"]):
+        config = configuration.check(tasks.find(request["task"]).Config, request["config"])
+        figures = _train_and_evaluate(request["task"], config, directory, request["beam"])
+    save_figures(directory, config, request["beam"], figures)
 
 
 def _train_and_evaluate(task: str, config: Any, directory: Path, beam: int | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = {"data.source", "data.target"}
 
 
-@app.command(cls=Command, short_help="Combine models into an ensemble.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Combine models into an ensemble.", context_settings=ANY)
 def ensemble(
     runs: Annotated[
         list[str], typer.Argument(help="Two directories or more that `regard train` made.", metavar="RUN RUN...")
@@ -28,6 +28,7 @@ def ensemble(
         str | None, typer.Option(help="Learn the weights on this table, which no member was trained on.")
     ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
 ) -> None:
     """Combine runs of one task with one vocabulary, such as trainings from different seeds, into an ensemble.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import LISTED
 from regard.cli._engine_report import report_engines
 from regard.cli._search_options import PART, override_search
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
 
 
-@app.command(cls=Command, short_help="Evaluate a trained model on a test set.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Evaluate a trained model on a test set.", context_settings=ANY)
 def evaluate(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
@@ -35,6 +35,7 @@ def evaluate(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
+    component: Components = None,
 ) -> None:
     """Evaluate a trained model on --data.test=FILE, which has the columns of the training data.
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.errors import ConfigError
 
 FORMATS = ("onnx", "ctranslate2", "huggingface")
 
 
-@app.command(cls=Command, short_help="Write a trained model in the format of another library.")
+@app.command(cls=ModelCommand, short_help="Write a trained model in the format of another library.")
 def export(
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
     to: Annotated[str, typer.Option(help=f"The format: {', '.join(FORMATS)}.")] = "",
@@ -20,6 +20,7 @@ def export(
         Path | None, typer.Option(help="The new directory; for onnx, NAME.zip is one file.", show_default="DIR-FORMAT")
     ] = None,
     precision: Annotated[str, typer.Option(help="Precision of the stored weights: float32, int8.")] = "float32",
+    component: Components = None,
 ) -> None:
     """Write a trained model in the format of another library, with its vocabulary.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ENDING = ".safetensors"
 
 
-@app.command(cls=Command, short_help="Build a vector index of pictures or texts.")
+@app.command(cls=ModelCommand, short_help="Build a vector index of pictures or texts.")
 def index(
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train retrieve` made.", metavar="DIR")],
     file: Annotated[str, typer.Option(help="A list or a table with a picture's path or a text on each line.")],
@@ -26,6 +26,7 @@ def index(
     of: Annotated[str, typer.Option(help="Kind of the entries: pictures, texts, or auto: by the first line.")] = "auto",
     column: Annotated[str, typer.Option(help="Column of a table: its name, or its number from 1.")] = "1",
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
 ) -> None:
     """Build a vector index of pictures or texts, for `regard predict --index`.
 

@@ -7,6 +7,7 @@ import typer
 from regard import registry
 from regard.cli import Command, app
 from regard.cli._terminal import find_width, wrap
+from regard.components import GROUPS, list_entry_points
 
 KINDS = f"One of {', '.join(registry.FOLDERS)}."
 
@@ -27,6 +28,10 @@ def listing(kind: str | None = None) -> str:
     """Names and summaries of one kind, or of each kind under its heading. Reads the files, imports none."""
     kinds = [kind] if kind else list(registry.FOLDERS)
     rows = {kind: [(name, registry.summary(name, kind)) for name in registry.names(kind)] for kind in kinds}
+    for name, entry in list_entry_points().items():
+        for group in (kind for kind in kinds if GROUPS.get(kind) == entry.group):
+            origin = f" by {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+            rows[group].append((name, f"Installed{origin}."))
     width = max(len(name) for group in rows.values() for name, _ in group)
     if kind:
         return align_columns(rows[kind], width)

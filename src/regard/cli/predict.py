@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
@@ -37,7 +37,7 @@ WINDOW, READ = 10_000, 1024
 """Lines that are sorted by length and answered together, for a file and for a stream; input from a terminal: one."""
 
 
-@app.command(cls=Command, short_help="Predict with a trained model.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Predict with a trained model.", context_settings=ANY)
 @with_task_options("predict")
 def predict(
     context: typer.Context,
@@ -84,6 +84,7 @@ def predict(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
+    component: Components = None,
     task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer one input, or every line of a file or of standard input.

@@ -8,7 +8,7 @@ import typer
 
 from regard import api, registry
 from regard import config as configuration
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.config.hints import foreign_option
 from regard.errors import ConfigError
 
@@ -16,13 +16,14 @@ ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 """For commands that take settings by their dotted path, which are in the args of the context."""
 
 
-@app.command(cls=Command, short_help="Train a model into a directory.", context_settings=ANY)
+@app.command(cls=ModelCommand, short_help="Train a model into a directory.", context_settings=ANY)
 def train(
     context: typer.Context,
     task: Annotated[str | None, typer.Argument(help="A name from `regard list tasks`.", metavar="[TASK]")] = None,
     config: Annotated[Path | None, typer.Argument(help="Settings in TOML.", metavar="[CONFIG.toml]")] = None,
     out: Annotated[Path | None, typer.Option(help="The run directory; an existing one is resumed.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    component: Components = None,
 ) -> None:
     """Train a model into a run directory, or resume a stopped training.
 

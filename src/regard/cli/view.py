@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard import io
-from regard.cli import Command, app
+from regard.cli import Components, ModelCommand, app
 from regard.cli._task_options import with_task_options
 from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
@@ -23,7 +23,7 @@ FILM = "film.attn.safetensors"
 """Trace that a training with `train.record_example` writes into its run directory."""
 
 
-@app.command(cls=Command, short_help="View attention.")
+@app.command(cls=ModelCommand, short_help="View attention.")
 @with_task_options("view")
 def view(
     what: Annotated[
@@ -44,6 +44,7 @@ def view(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Serve at this port; 0 takes any free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
+    component: Components = None,
     task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Show every attention of a model: its place in the network, its strength over time, and its weights.

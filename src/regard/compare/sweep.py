@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from regard import components, io
 from regard import config as configuration
-from regard import io
 from regard.compare.figures import load_figures
 from regard.compare.outcome import Comparison, Outcome
 from regard.compare.page import html
@@ -80,6 +80,7 @@ class Sweep:
         request = {
             "task": self.task,
             "config": configuration.plain(planned.config),
+            "components": components.list_handed(),
             "directory": str(self.out / planned.folder),
             "beam": self.beam,
         }

@@ -59,12 +59,13 @@ def list_parameters(component: type[Any], kind: str) -> dict[str, Parameter]:
     """Parameters of a stage or mechanism by name: numbers, texts and switches that no other setting determines."""
     supplied = OPTIONS if kind == "mechanisms" else SIZES
     parameters: dict[str, Parameter] = {}
+    constructor = next((owner for owner in component.__mro__ if "__init__" in vars(owner)), component)
     for owner, argument in _iterate_arguments(component):
         name, default = argument.name, argument.default
         scalar = _find_scalar(argument)
         if name in supplied or name in parameters or scalar is None:
             continue
-        if owner is component or _takes(component, name, default):
+        if owner is constructor or _takes(component, name, default):
             parameters[name] = Parameter(name, scalar, None if default is argument.empty else default, explain(owner, name))
     return parameters
 

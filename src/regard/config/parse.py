@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
+from regard.components import settle
 from regard.config.docs import describe_values
 from regard.config.hints import meant_settings, unknown_setting
 from regard.config.parameters import read_parameters
@@ -111,6 +112,8 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
     """The config that a table describes. Unknown keys and wrong values are refused, each with its path."""
     from pydantic import ValidationError
 
+    if isinstance(table.get("model"), Mapping):
+        table = {**table, "model": settle(table["model"])}
     prepared = shorthand(kind, table)
     if isinstance(prepared, Mapping):
         refuse_unknown(kind, prepared)

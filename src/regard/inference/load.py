@@ -1,12 +1,13 @@
 """Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from regard import config as configuration
 from regard import tasks
 from regard.boundary import boundary
+from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
 from regard.inference.alignment_head import head_in
 from regard.inference.predictor import Predictor
@@ -20,13 +21,14 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto") -> Predictor:
+def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Predictor:
     """Open a trained model of any task: a run directory, an ensemble, or an exported model in one file.
 
-    Every file is read once and checked against the manifest; none is run.
+    Every file is read once and checked against the manifest; none is run. `components` are the classes, Python files or
+    installed names of a user's own that it was trained with (components.py).
     """
     path = Path(directory)
-    with boundary(path):
+    with hand_over(components), boundary(path):
         if path.suffix == ARCHIVE and path.is_file():
             from regard.interop.onnx.archive import read_archive
 

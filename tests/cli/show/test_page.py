@@ -129,3 +129,19 @@ def test_parameters_are_shown_as_options_with_what_they_mean():
     )
     assert "--model.attention.blocks.size=3   (a whole number)" in write_page("blocks")
     assert "Parameters" not in write_page("softmax")
+
+
+def test_a_class_in_a_file_is_shown_like_any_other(tmp_path):
+    from typer.testing import CliRunner
+
+    from regard import cli
+
+    path = tmp_path / "my_scores.py"
+    path.write_text(
+        'from regard.attention.score.scaled_dot import ScaledDot\n\n\nclass Mine(ScaledDot):\n    """A score of mine."""\n'
+    )
+    result = CliRunner().invoke(cli.app, ["show", f"{path}:Mine"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("my_scores.py:Mine (score)\n=========================\n\nA score of mine.\n")
+    assert "from my_scores import Mine" in result.stdout
+    assert "--model.attention.scale=-   (a number or none)" in result.stdout

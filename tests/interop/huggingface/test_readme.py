@@ -23,7 +23,7 @@ def test_the_page_answers_with_the_length_rule_of_the_run(tmp_path):
     found = answers(tmp_path / "out", *texts, hidden=BARE)
     assert [text.replace("<unk>", "").split() for text in found] == [text.replace("<unk>", "").split() for text in expected]
     page = (tmp_path / "out" / "README.md").read_text()
-    assert "max_new_tokens=min(12, int(3.0 * len(ids)) + 10)" in page
+    assert "max_length=min(12, int(3.0 * len(ids)) + 10) + 1" in page
     assert "transformers has no limit that grows with the source" in page
     assert "ValueError: the model knows nothing in 'zebra'" in run(tmp_path / "out", "zebra", hidden=BARE).stderr
     strange = run(tmp_path / "out", more="generate([4, 100000, 2])", hidden=BARE)

@@ -160,7 +160,7 @@ class Encoder(nn.Module):
 
     def forward(self, source: Padded) -> Encoded:
         data, _ = self.cells(source.data)
-        last = data[torch.arange(len(data)), source.keep.sum(1) - 1]
+        last = data[torch.arange(len(data), device=data.device), source.keep.sum(1) - 1]
         return Encoded(data.masked_fill(~source.keep[..., None], 0.0), source.keep, (last[:, None],))
 
 

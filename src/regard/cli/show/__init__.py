@@ -16,7 +16,7 @@ from regard.errors import ConfigError
 
 @app.command(cls=Command, short_help="Formula, paper, drawing, cost and kernels of one thing.")
 def show(
-    name: Annotated[str, typer.Argument(help="A name from `regard list`.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="A name from `regard list`, or FILE.py:CLASS.", metavar="NAME")],
     words: Annotated[
         list[str] | None, typer.Argument(help="Of a task, the settings with these words alone.", metavar="[WORD...]")
     ] = None,
@@ -32,6 +32,7 @@ def show(
         regard show additive --kind kernels
         regard show translate learning_rate
     """
+    name = _open_component(name)
     kind = _locate(name, kind)  # a mistake is answered before torch is waited for
     if words and kind != "tasks":
         raise ConfigError(f"only a task has settings that words select, and {name} is one of {kind}; leave out {words[0]!r}")
@@ -44,6 +45,15 @@ def show(
     from regard.cli.show.steps import write_steps
 
     typer.echo(write_steps(name, kind) if steps else write_page(name, kind))
+
+
+def _open_component(name: str) -> str:
+    """The name itself; of a class in a Python file, or of an installed component, the name under which it was opened."""
+    from regard.components import hand_over, hand_over_named, settle
+
+    with hand_over(()):
+        hand_over_named([("model.attention", name)])
+        return str(settle(name))
 
 
 def _locate(name: str, kind: str | None) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from regard.cli._terminal import find_width, wrap
 from regard.cli.show.example import build, describe, run_example, untrained_note
 from regard.cli.show.settings import INDENT, WIDTH, write_settings
 from regard.cli.show.table import columns, decimals, indent, paragraphs, squares, title
+from regard.components import PREFIX
 from regard.config.parameters import Parameter, list_parameters
 
 KINDS = ("score", "normalise", "scope", "mechanisms")
@@ -34,10 +36,12 @@ def write_page(name: str, kind: str | None = None) -> str:
         return paragraphs(
             title(f"{name} ({kind})"), inspect.getdoc(registry.find(name, kind)) or "", describe_output_head(name)
         )
-    cls = registry.find(name, kind)
-    parts = [title(f"{name} ({kind})"), inspect.getdoc(cls) or "", f"Build it\n{indent(constructor(cls))}"]
+    cls, shown = registry.find(name, kind), name.partition("@")[0]
+    parts = [title(f"{shown} ({kind})"), inspect.getdoc(cls) or "", f"Build it\n{indent(constructor(cls))}"]
     if parameters := list_parameters(cls, kind) if kind in KINDS else {}:
-        parts.append(f"Parameters, beside --model.attention={name}\n{indent(write_parameters(name, parameters))}")
+        parts.append(
+            f"Parameters, beside --model.attention={shown}\n{indent(write_parameters(registry.label(name), parameters))}"
+        )
     if kind == "scope":
         parts.append(f"What it allows\n{indent(draw_scope(name))}")
     if kind == "positions":
@@ -47,7 +51,7 @@ def write_page(name: str, kind: str | None = None) -> str:
     elif kind != "visual":  # which asks for kernels, if at all, in numbers of its own
         answers = columns([[kernel, ":", answer] for kernel, answer in list_coverage(name, kind).items()], left=3, gap=" ")
         parts.append(f"Kernels, asked on the CPU for the context alone\n{indent(answers)}")
-    return paragraphs(*parts, f"With numbers: regard show {name} --steps")
+    return paragraphs(*parts, f"With numbers: regard show {shown} --steps")
 
 
 def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
@@ -74,7 +78,7 @@ def constructor(cls: type[Any]) -> str:
     """Import and constructor of a class, with the options that it passes on to its parent and their defaults."""
     own = inspect.signature(cls)
     call = f"{cls.__name__}{own.replace(return_annotation=inspect.Signature.empty)}".replace("jaxtyping.", "")
-    lines = [f"from regard.attention import {cls.__name__}", call]
+    lines = [f"from {_find_home(cls)} import {cls.__name__}", call]
     if _has_parent_options(cls):
         parent = next(ancestor for ancestor in cls.__mro__[1:] if not _has_parent_options(ancestor))
         handed = [
@@ -83,6 +87,13 @@ def constructor(cls: type[Any]) -> str:
         options = [f"{parameter.name}={parameter.default!r}" for parameter in handed if _accepts(cls, parameter)]
         lines.append(f"options, which are those of {parent.__name__}: {', '.join(options)}")
     return "\n".join(lines)
+
+
+def _find_home(cls: type[Any]) -> str:
+    """Module to import a class from: regard.attention, the file of a user, or an installed package."""
+    if cls.__module__.partition(".")[0] == "regard":
+        return "regard.attention"
+    return Path(inspect.getsourcefile(cls) or "").stem if cls.__module__.startswith(PREFIX) else cls.__module__
 
 
 def list_coverage(name: str, kind: str) -> dict[str, str]:

@@ -1,10 +1,11 @@
 """From trained models to one that answers for all of them."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from regard.alignment.heads import Head
+from regard.components import Handed, hand_over
 from regard.data.modality import Codec
 from regard.inference.ensemble.model import Ensemble
 from regard.inference.load import load_sequence_predictor
@@ -21,15 +22,17 @@ def ensemble(
     average: str = "probabilities",
     weights: Sequence[float] | None = None,
     device: str = "auto",
+    components: Iterable[Handed] = (),
 ) -> SequencePredictor:
     """Several runs of one task and one vocabulary as one model, which answers, is measured and is traced like any other.
 
         regard.ensemble(["run/a", "run/b"], weights=[2.0, 1.0]).predict("Tom chases Jerry", beam=5)
 
     `average` is probabilities, logits or memories (model.py says what each is good for). How answers are looked for is what
-    the first run's config says.
+    the first run's config says. `components` are those of load().
     """
-    members = [run if isinstance(run, SequencePredictor) else load_sequence_predictor(run, device) for run in runs]
+    with hand_over(components):
+        members = [run if isinstance(run, SequencePredictor) else load_sequence_predictor(run, device) for run in runs]
     models = together(members)
     first = members[0]
     alike = all(member.head == first.head and member.config.model == first.config.model for member in members)

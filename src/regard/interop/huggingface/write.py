@@ -17,11 +17,11 @@ from regard.interop.huggingface.special import special
 from regard.interop.huggingface.tokenizer import tokenizer
 from regard.interop.huggingface.weights import fitting, refused, room, weights
 from regard.interop.output import check_free, write_directory
-from regard.interop.standalone import README, Tokenizers, fill_readme
+from regard.interop.standalone import README, Tokenizers, fill_readme, show_preparation
 
 LENGTH = (
     "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
-    "so the code computes that of regard for each source and gives it as `max_new_tokens`."
+    "so the code computes that of regard for each source and gives it as `max_length`, which counts the\nfirst token too."
 )
 """What a generation config cannot say."""
 
@@ -71,6 +71,8 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
     notes = [LENGTH]
     if reason is not None:
         notes.append(f"Sources and answers are lists of token ids, since there is no tokenizer: {reason}.")
+    if (preparation := show_preparation(trained)) is not None:
+        notes.append(preparation)
     code["most"] = str(trained.codec.max_source_length)
     return fill_readme("huggingface/readme.md", trained, sides, notes="\n".join(notes), **code)
 
