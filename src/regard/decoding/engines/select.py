@@ -57,7 +57,7 @@ def find_engine_module(decoder: Any, memory: Tree) -> tuple[str, Any]:
     if not isinstance(decoder, nn.Module) or find_tensor(memory).dtype != torch.float32:
         return "it needs a module in float32", None
     if any(map(has_hooks, decoder.modules())):
-        return "somebody listens to its modules", None
+        return "its modules have forward hooks", None
     if any(map(has_empty_source, leaves(memory, Memory))):
         return "one of its sources is empty", None
     reasons = []

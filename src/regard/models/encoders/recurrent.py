@@ -98,7 +98,7 @@ def run_layer(
 def run_layer_stepwise(
     rnn: nn.RNNBase, data: Data, keep: Bool[Tensor, "batch time"]
 ) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
-    """Run one layer step by step, equal to `over`: no kernel depends on a length, as a CUDA graph requires."""
+    """Run one layer step by step, equal to `run_layer`: no kernel depends on a length, as a CUDA graph requires."""
     directions = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
     outputs, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
     for number, (inputs, real) in enumerate(directions):

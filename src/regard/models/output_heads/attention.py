@@ -47,7 +47,7 @@ class Attention(nn.Module):
 
 
 def find_score(score: str) -> type:
-    """Class of the score called so, which must compare a query with a key and use no positions."""
+    """Class of a score by its name; it must compare a query with a key and use no positions."""
     score_class = registry.find(score, "score")
     if is_positional(score_class) or "limit" in inspect.signature(score_class).parameters:
         raise ValueError(

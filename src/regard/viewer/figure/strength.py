@@ -48,7 +48,7 @@ def draw(subject: Subject) -> Drawing:
 
 
 def _received(panel: Axes, values: Array) -> None:
-    """On a scale of halves and doubles, with a band from a half to twice uniform attention."""
+    """Draw received attention on a logarithmic axis, with a band from a half to twice uniform attention."""
     panel.set_yscale("log", base=2)
     highest = max(4.0, float(np.nanmax(values, initial=1)) * 1.2)
     panel.axhspan(0.5, 2, color="#e8e8e8", zorder=0)
@@ -63,7 +63,7 @@ def _received(panel: Axes, values: Array) -> None:
 
 
 def _sharpness(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> None:
-    """Largest weight on the left, effective keys on the right: two measures, told apart by colour, dash and name."""
+    """Draw the largest weight on the left axis and effective keys on the right one, in different colours and dashes."""
     blue = _curves(panel, statistics.largest[pick])
     panel.set_ylim(-0.03, max(1.03, float(np.nanmax(statistics.largest[pick], initial=1))))
     panel.set_ylabel("largest", color=blue)
@@ -76,7 +76,7 @@ def _sharpness(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> N
 
 
 def _focus(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> None:
-    """The mean key of each query, and a band as wide as attention stands around it."""
+    """Draw the mean key of each query, with a band of its standard deviation."""
     middle, spread = _mean(statistics.focus[pick]), _mean(statistics.spread[pick])
     places = np.arange(len(middle))
     colour = table("okabe_ito")[4] / 255
@@ -87,7 +87,7 @@ def _focus(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> None:
 
 
 def _curves(panel: Axes, values: Array, colour: int = 4, dashes: object = "-", thin: bool = True) -> Array:
-    """The mean of the heads in bold over a thin line for each; returns its colour."""
+    """Draw the mean of the heads in bold over a thin line for each; return its colour."""
     shade: Array = table("okabe_ito")[colour] / 255
     few = "o" if values.shape[1] < 30 else ""
     if thin and 1 < len(values) <= THIN:

@@ -67,7 +67,7 @@ def named(number: int, tokenizer: Any) -> str:
 
 
 def _spans(ids: Sequence[int], tokenizer: Any) -> tuple[str, list[tuple[int, int]]]:
-    """The text of all tokens, and the characters of it that each had a part in.
+    """Decode all tokens to one text, and find the span of characters that each token covers.
 
     `whole` is the token from which on text is still open, `before` one place to decode from so that the blank between two
     words is kept: decoders drop it in front of the first.
@@ -92,7 +92,7 @@ def _spans(ids: Sequence[int], tokenizer: Any) -> tuple[str, list[tuple[int, int
 
 
 def _without_blanks(text: str, first: int, end: int) -> tuple[int, int]:
-    """The same characters without the blanks around them, unless they are nothing else."""
+    """Span without surrounding whitespace, unless it is whitespace alone."""
     inside = text[first:end]
     if not inside.strip():
         return first, end

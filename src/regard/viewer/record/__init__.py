@@ -98,7 +98,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         if self.listens or (self.trained is not None and self.trained.recorder is not None):
-            raise ValueError(f"somebody listens to {self.name} already; leave that block before another begins")
+            raise ValueError(f"{self.name} is being recorded already; leave that block before another begins")
         self.attach()
         self.listens = True
         if self.trained is not None:

@@ -111,7 +111,7 @@ class Tracer:
         self.deeper()
 
     def deeper(self, *_: Any) -> None:
-        """Something that holds others is called."""
+        """Enter a module with submodules."""
         self.depth += 1
 
     def give(self, name: str, tensor: Tensor) -> None:

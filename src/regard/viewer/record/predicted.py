@@ -1,6 +1,6 @@
-"""Example of a target that is known: its axes, attentions and choices, recorded in one forward pass of the decoder.
+"""Trace of a known target by teacher forcing: axes, attentions and candidates from one forward pass of the decoder.
 
-That is the same as writing it step by step, and every attention then has one map with a row for each token.
+It equals step-by-step decoding, and gives every attention one map with a row for each token.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example
 
 CANDIDATES = 8
-"""How many tokens are shown that could have been written at a step."""
+"""Number of candidate tokens shown for each step."""
 
 
 def write(rec: Recorder, words: Words, encoded: Any) -> Example:
-    """Write a target that is known while a recorder listens: one example with its axes, looks and steps."""
+    """Record one forward pass over a known target: one example with its axes, attentions and steps."""
     assert encoded.target is not None, "what is written is known"
     device = next(rec.model.parameters()).device
     target = torch.tensor([encoded.target], device=device)
@@ -45,7 +45,7 @@ def described(rec: Recorder, words: Words, encoded: Any, steps: Sequence[Choice]
 
 
 def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]:
-    """Each token that was written, how likely it was, and what else could have been."""
+    """Tokens of the target with their log-probabilities, and the most probable candidates of each step."""
     logs = compute_logprobs(output)
     values, places = (tensor.tolist() for tensor in select_highest(mask_special_tokens(logs), CANDIDATES))
     steps = []
@@ -57,7 +57,7 @@ def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]
 
 
 def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
-    """The tree of a search as arrays: rows that are nobody's have the parent -1."""
+    """Beams of a search as arrays; unused rows have the parent -1."""
     if tree.best is None:
         return None
     width = max(len(level.tokens) for level in tree.levels)

@@ -63,7 +63,7 @@ def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
         return made.encoding
     if model.training or any(map(has_hooks, model.modules())):
         if precision == "bf16":
-            why = "it is in training" if model.training else "somebody listens to its modules"
+            why = "it is in training" if model.training else "its modules have forward hooks"
             raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
