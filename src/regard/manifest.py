@@ -19,10 +19,10 @@ CHANGED = "{} is not what was written: its SHA-256 differs from the manifest's"
 
 def digest(*parts: bytes | bytearray) -> str:
     """SHA-256 of the parts, one after the other, in hexadecimal."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest()
+        sha256.update(part)
+    return sha256.hexdigest()
 
 
 def seal(table: dict[str, Any]) -> bytes:

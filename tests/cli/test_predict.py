@@ -109,7 +109,7 @@ def test_a_trace_is_written_beside_the_answer_and_says_what_it_took(run_director
     done = regard("predict", run_directory, "Tom chases Jerry", "--beam", 3, "--trace", path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == plain.stdout
-    assert done.stderr.startswith(f"{path}: 1 traced. Recording took ")
+    assert done.stderr.startswith(f"{path}: traced inputs: 1. Recording took ")
     trace = load(path)
     assert trace.example().title == "Tom chases Jerry"
     assert trace.example().axes["target"].text == plain.stdout.strip()
@@ -124,7 +124,7 @@ def test_many_inputs_are_traced_up_to_a_number_that_is_told(run_directory, tmp_p
     done = regard("predict", run_directory, "--trace", path, given=given)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 42
-    assert "31 traced (the first 32 inputs; --file with fewer lines picks others)" in done.stderr
+    assert "traced inputs: 31 (the first 32 inputs; --file with fewer lines picks others)" in done.stderr
     assert len(load(path).examples) == 31
 
 

@@ -38,7 +38,7 @@ def read_partial_lines(stream: Stream, limit: int = LIMIT) -> Iterator[Iterator[
 
 
 def _line(piece: str, pieces: Iterator[str]) -> Iterator[str]:
-    """Pieces up to the end of the line."""
+    """Yield chunks of standard input up to the end of the line."""
     while piece != END:
         yield piece
         piece = next(pieces, END)

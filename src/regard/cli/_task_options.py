@@ -20,7 +20,7 @@ def with_task_options(command: str) -> Callable[[Callable[..., None]], Callable[
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def wrapper(*arguments: Any, **parameters: Any) -> None:
-            values = {option.name: parameters.pop(option.name) for option in options}
+            values = {option.name: parameters.pop(option.name, None) for option in options}
             used = {name: value for name, value in values.items() if value is not None}
             function(*arguments, **parameters, **{PARAMETER: used})
 

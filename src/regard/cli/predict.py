@@ -202,7 +202,7 @@ def _trace(model: "Predictor", noted: "list[tuple[str, ConstraintSpec]]", beam: 
     recorded = model.trace(texts, beam=beam, constraints=[spec for _, spec in specs])
     save(recorded, path)
     more = f" (the first {TRACED} inputs; --file with fewer lines picks others)" if len(noted) > TRACED else ""
-    typer.echo(" ".join((f"{path}: {len(specs)} traced{more}.", *recorded.notes)), err=True)
+    typer.echo(" ".join((f"{path}: traced inputs: {len(specs)}{more}.", *recorded.notes)), err=True)
 
 
 def _keep_first(

@@ -70,11 +70,11 @@ def sorter(label: str, key: str, less: bool = True) -> str:
 
 
 def _marks(numbers: dict[Values, Spread], column: Column, groups: list[Values]) -> dict[Values, Mark]:
-    found: dict[Values, Mark] = {}
+    marks: dict[Values, Mark] = {}
     for group in groups:
         mine = {values: number for values, number in numbers.items() if not group or values[-1:] == group}
-        found |= mark_best(mine, column.name in LOWER_IS_BETTER)
-    return found
+        marks |= mark_best(mine, column.name in LOWER_IS_BETTER)
+    return marks
 
 
 def _group(grid: Grid, group: Values) -> str:

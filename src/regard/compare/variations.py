@@ -49,19 +49,19 @@ class Conditional(NamedTuple):
 
 def parse_varied(texts: Sequence[str], kind: type[Any]) -> list[Varied]:
     """Parse all --vary options, for a config of this class."""
-    found = [parse_setting(text, kind, "--vary") for text in texts]
-    for place, entry in enumerate(found):
+    varied_settings = [parse_setting(text, kind, "--vary") for text in texts]
+    for place, entry in enumerate(varied_settings):
         if entry.setting == "train.seed":
             raise ConfigError("compare sets train.seed itself: --seeds N trains each kind N times")
-        if entry.setting in [other.setting for other in found[:place]]:
+        if entry.setting in [other.setting for other in varied_settings[:place]]:
             raise ConfigError(f"--vary names {entry.setting} twice; put all its values behind one =")
-    return found
+    return varied_settings
 
 
 def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], kind: type[Any]) -> list[Conditional]:
     """Parse all --with options."""
     known = {varied_setting.setting: varied_setting.values for varied_setting in varied_settings}
-    found = []
+    conditionals = []
     for text in texts:
         before, colon, after = text.partition(": ")
         when, settings = split_words(before), split_words(after)
@@ -73,8 +73,8 @@ def parse_conditional(texts: Sequence[str], varied_settings: Sequence[Varied], k
         for setting in (override.partition("=")[0] for override in settings):
             if setting in {*known, "train.seed"}:
                 raise ConfigError(f"--with {text!r} sets {setting}, which compare varies itself; leave it out")
-        found.append(Conditional(conditions, tuple(settings)))
-    return found
+        conditionals.append(Conditional(conditions, tuple(settings)))
+    return conditionals
 
 
 def parse_setting(text: str, kind: type[Any], option: str) -> Varied:
@@ -98,10 +98,10 @@ def expand_value(setting: str, value: str, kind: type[Any]) -> list[str]:
     if kinds:
         none = [] if setting == "model.self_attention" else ["none"]
         return [*none, *(name for kind in kinds for name in members(kind))]
-    found = registry.names("output_heads") if setting in OUTPUTS else choices(kind, setting)
-    if not found:
+    expanded = registry.names("output_heads") if setting in OUTPUTS else choices(kind, setting)
+    if not expanded:
         raise ConfigError(f"{setting} has no list of values, so --vary {setting}={EVERY} means nothing; name its values")
-    return found
+    return expanded
 
 
 def members(kind: str) -> list[str]:
@@ -112,7 +112,7 @@ def members(kind: str) -> list[str]:
     from regard.models.attention_factory import split_name
 
     usual = inspect.signature(Attention).parameters.get(kind) if kind in ("normalise", "scope") else None
-    found = []
+    usable = []
     for name in registry.names(kind):
         if usual is not None and name == usual.default:
             continue
@@ -120,8 +120,8 @@ def members(kind: str) -> list[str]:
             split_name(name)
         except ValueError:  # it needs options
             continue
-        found.append(name)
-    return found
+        usable.append(name)
+    return usable
 
 
 def choices(kind: Any, setting: str) -> list[str]:

@@ -119,14 +119,14 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
         refuse_unknown(kind, prepared)
         prepared = type_parameters(kind, prepared)
     try:
-        found: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
+        checked_config: Config = _adapter(cast(Hashable, kind)).validate_python(prepared)
     except ValidationError as error:
         first = error.errors()[0]
         path = [str(part) for part in first["loc"]]
         where = shortened(".".join(path)) or "a config"
         raise ConfigError(f"{where} needs to be {describe_values(kind, path)}, got {quoted(first['input'])}") from error
-    bounded(found)
-    return found
+    bounded(checked_config)
+    return checked_config
 
 
 @cache
@@ -260,13 +260,13 @@ def _first_path(path: str, value: Any) -> str:
 
 def everything(kind: Any) -> list[str]:
     """Every dotted path of a config, for help and for guessing what was meant."""
-    found = []
+    settings = []
     for field in fields(kind):
         if field.name == FIELD:
             continue
         inner = next((part for part in (field.type, *get_args(field.type)) if is_dataclass(part)), None)
-        found += [f"{field.name}.{path}" for path in everything(inner)] if inner else [field.name]
-    return found
+        settings += [f"{field.name}.{path}" for path in everything(inner)] if inner else [field.name]
+    return settings
 
 
 def write(config: Any) -> str:

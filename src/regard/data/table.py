@@ -200,14 +200,14 @@ def value(row: Row, column: str, where: str, need: bool = True) -> Any:
 
 def text(row: Row, column: str, where: str, need: bool = True) -> str | None:
     """The text in one column of a line."""
-    found = value(row, column, where, need)
-    if found is None and not need:
+    cell = value(row, column, where, need)
+    if cell is None and not need:
         return None
-    if not isinstance(found, str):
-        raise DataError(f"{where} needs text in column {column!r}, and has {_kind(found)}")
-    if SURROGATE.search(found):
+    if not isinstance(cell, str):
+        raise DataError(f"{where} needs text in column {column!r}, and has {_kind(cell)}")
+    if SURROGATE.search(cell):
         raise DataError(f"{where} has half a surrogate pair in column {column!r}, which is no character; write it whole")
-    return found
+    return cell
 
 
 def _parallel(path: str, within: Read) -> Iterator[Record]:

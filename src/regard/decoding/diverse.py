@@ -60,13 +60,13 @@ def drop_finished_groups(extensions: Extensions, over: Callable[[int, int, float
 
 def merge_groups(pools: Sequence[Sequence[Ending]], best: int, target: Callable[[Ending], Hashable]) -> list[Ending]:
     """Merge groups: the best of each, then the second of each, up to `best` different ones, sorted."""
-    found: dict[Hashable, Ending] = {}
+    distinct: dict[Hashable, Ending] = {}
     for rank in range(max(map(len, pools), default=0)):
         row = [pool[rank] for pool in pools if rank < len(pool)]
         for ending in sorted(row, key=_rank):
-            if len(found) < best:
-                found.setdefault(target(ending), ending)
-    return sorted(found.values(), key=_rank)
+            if len(distinct) < best:
+                distinct.setdefault(target(ending), ending)
+    return sorted(distinct.values(), key=_rank)
 
 
 def _rank(ending: Ending) -> tuple[bool, float]:

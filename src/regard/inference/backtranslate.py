@@ -71,8 +71,8 @@ def backtranslate(model: SequencePredictor, targets: Iterable[Line], way: Way = 
             if "\t" in line.text:
                 raise DataError(f"{line.where} has a tab in it, which would part the target in a table; take it out")
         known = [bool(line.text.strip()) and model.fits(line.text) for line in window]
-        found = iter(sources(model, [line.text for line, fine in zip(window, known, strict=True) if fine], way, number))
-        pairs = [Pair(next(found) if fine else "", line.text) for line, fine in zip(window, known, strict=True)]
+        generated = iter(sources(model, [line.text for line, fine in zip(window, known, strict=True) if fine], way, number))
+        pairs = [Pair(next(generated) if fine else "", line.text) for line, fine in zip(window, known, strict=True)]
         yield [_dressed(pair, way, Random(mixed(way.seed, number + place))) for place, pair in enumerate(pairs)]
         number += len(window)
 
@@ -97,8 +97,10 @@ def sample_sources(
     for indices, batch in parts:
         memory = model.model.encode(batch.source.to(device))
         most = [model.longest(length) for length in batch.source.keep.sum(1).tolist()]
-        found = sample(model.model.decoder, memory, length=most, temperature=temperature, generator=generator, unknown=False)
-        for index, each in zip(indices, found, strict=True):
+        samples = sample(
+            model.model.decoder, memory, length=most, temperature=temperature, generator=generator, unknown=False
+        )
+        for index, each in zip(indices, samples, strict=True):
             answers[index] = model.task.finish(model.codec.decode(each.tokens))
     return answers
 

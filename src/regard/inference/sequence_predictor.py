@@ -127,13 +127,13 @@ class SequencePredictor(Predictor):
         records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
         looking = align or translations is not None
-        for index, found in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):
-            if isinstance(found, UndistributedError):
-                yield index, found
+        for index, hypotheses in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):
+            if isinstance(hypotheses, UndistributedError):
+                yield index, hypotheses
             else:
                 yield (
                     index,
-                    [self._make_prediction(examples[index], hypothesis, align, translations) for hypothesis in found],
+                    [self._make_prediction(examples[index], hypothesis, align, translations) for hypothesis in hypotheses],
                 )
 
     def stream(
@@ -194,10 +194,10 @@ class SequencePredictor(Predictor):
         likely, translations = self._perplexity(examples), self._dictionary()
         looking = translations is not None
         fitting = [examples[index] for index in read]
-        for place, found in self._search(fitting, beam or self.config.search.beam, best=1, weights=looking):
-            if isinstance(found, UndistributedError):
-                raise found
-            outputs[read[place]] = self._make_prediction(fitting[place], found[0], translations=translations).text
+        for place, hypotheses in self._search(fitting, beam or self.config.search.beam, best=1, weights=looking):
+            if isinstance(hypotheses, UndistributedError):
+                raise hypotheses
+            outputs[read[place]] = self._make_prediction(fitting[place], hypotheses[0], translations=translations).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         metrics = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
         metrics |= self.task.measure_model(self, examples)
@@ -208,7 +208,7 @@ class SequencePredictor(Predictor):
         examples = self.codec.encode_all(prepared, over_long="truncate").examples
         looking = self._dictionary() is not None
         outcomes = self._search(examples, beam or self.config.search.beam, best=1, weights=looking)
-        errors = {place: found for place, found in outcomes if isinstance(found, UndistributedError)}
+        errors = {place: outcome for place, outcome in outcomes if isinstance(outcome, UndistributedError)}
         for indices, _ in self._batches(examples):
             errors |= self._unrated(examples, [index for index in indices if index not in errors])
         return errors
@@ -279,7 +279,7 @@ class SequencePredictor(Predictor):
                 some, wanted = [examples[place] for place in places], [constraints[place] for place in places]
                 known = frozenset(index for index, place in enumerate(places) if place in done)
                 outcomes = self._search(some, beams, best, weights, wanted, known)
-                yield from ((places[index], found) for index, found in outcomes)
+                yield from ((places[index], hypotheses) for index, hypotheses in outcomes)
             return
         for indices, batch in self._batches(examples):
             if done.issuperset(indices):
@@ -305,9 +305,9 @@ class SequencePredictor(Predictor):
                 return [error]
         middle = len(lengths) // 2
         return [
-            found
+            hypotheses
             for rows in (range(middle), range(middle, len(lengths)))
-            for found in self._answer(
+            for hypotheses in self._answer(
                 source.select_rows(rows),
                 beams,
                 best,
@@ -378,18 +378,18 @@ class SequencePredictor(Predictor):
     def _make_prediction(
         self,
         example: Any,
-        found: Hypothesis,
+        hypothesis: Hypothesis,
         align: bool = False,
         translations: Mapping[str, str] | None = None,
     ) -> Prediction:
-        text = self.codec.decode(found.tokens)
-        if translations is not None and UNK in found.tokens:
-            looked = self.head.read(found.weights or {})
-            text = replace_unknown(self.codec, example.record, found.tokens, looked, translations)
+        text = self.codec.decode(hypothesis.tokens)
+        if translations is not None and UNK in hypothesis.tokens:
+            looked = self.head.read(hypothesis.weights or {})
+            text = replace_unknown(self.codec, example.record, hypothesis.tokens, looked, translations)
         text = self.task.finish(text)
-        source, target = self.codec.pieces(example), self.codec.target_pieces(found.tokens)
-        if not align or not any(map(is_cross_attention, found.weights or {})):
-            return Prediction(text, found.normalised, source, target)
-        weights = self.head.read(found.weights or {}).cpu()
+        source, target = self.codec.pieces(example), self.codec.target_pieces(hypothesis.tokens)
+        if not align or not any(map(is_cross_attention, hypothesis.weights or {})):
+            return Prediction(text, hypothesis.normalised, source, target)
+        weights = self.head.read(hypothesis.weights or {}).cpu()
         grid = self.codec.grid(example) if hasattr(self.codec, "grid") else None
-        return Prediction(text, found.normalised, source, target, weights, links(weights[None]), grid)
+        return Prediction(text, hypothesis.normalised, source, target, weights, links(weights[None]), grid)

@@ -163,8 +163,8 @@ def build_mask_arguments(request: Request) -> "MaskArguments":
             behind, ahead = min(behind, part.window), min(ahead, part.window)
         elif type(part) is not Everywhere:
             rest = part if rest is None else rest & part
-    found = None if rest is None else find_bitmask(request._replace(scope=rest))
-    bits, kinds = (None, None) if found is None else found
+    bitmask = None if rest is None else find_bitmask(request._replace(scope=rest))
+    bits, kinds = (None, None) if bitmask is None else bitmask
     offset = request.offset
     if isinstance(offset, Tensor):
         return MaskArguments(keep, bits, kinds, offset.to(request.query.device).contiguous(), 0, behind, ahead)

@@ -90,20 +90,20 @@ def patch_options(patches: VitPart, places: tuple[int, int]) -> dict[str, Any]:
 
 def encoder_options(model: ImageToTextModel | ImageModel, dropout: ImageDropout) -> dict[str, Any]:
     """Arguments of the encoder that a config describes."""
-    found: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
+    options: dict[str, Any] = {"layers": model.depth, "dropout": dropout.encoder}
     if model.encoder == "vit":
-        found |= {
+        options |= {
             "patch": model.stride,
             "heads": model.heads,
             "inner": model.feedforward_size,
             "activation": model.activation,
         }
-        found |= {"self_attention": model.self_attention, "norm": model.norm, "positions": model.positions}
-        return found | {"drop_attention": dropout.attention}
+        options |= {"self_attention": model.self_attention, "norm": model.norm, "positions": model.positions}
+        return options | {"drop_attention": dropout.attention}
     if model.encoder == "densenet":
         if model.stride not in (8, 16):
             raise ValueError(f"a densenet encoder needs model.stride to be 8 or 16, got {model.stride}")
-        return found | {"attention": model.visual_attention, "norm": model.map_norm, "fine": model.stride == 8}
+        return options | {"attention": model.visual_attention, "norm": model.map_norm, "fine": model.stride == 8}
     halvings = model.stride.bit_length() - 1
     if model.stride != 2**halvings or halvings < 1:
         raise ValueError(
@@ -111,4 +111,4 @@ def encoder_options(model: ImageToTextModel | ImageModel, dropout: ImageDropout)
             f"{model.stride}"
         )
     stages = (model.depth or 2,) * halvings
-    return found | {"attention": model.visual_attention, "norm": model.map_norm, "stages": stages, "layers": None}
+    return options | {"attention": model.visual_attention, "norm": model.map_norm, "stages": stages, "layers": None}

@@ -87,12 +87,12 @@ def measure_attentions(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str,
     try:  # cuDNN's recurrent networks have no gradient in evaluation mode
         with torch.backends.cudnn.flags(enabled=False), torch.enable_grad(), watched(model) as weights:
             step = model(batch.source, shifted(batch.target.data), weights=True, statistics=STATISTICS)
-            found = {name: figures(attended) for name, attended in step.attended.items() if attended.statistics}
+            metrics = {name: figures(attended) for name, attended in step.attended.items() if attended.statistics}
             for name, value in gradients(step.output, batch.target, weights).items():
-                found.setdefault(name, {})["gradient"] = value
+                metrics.setdefault(name, {})["gradient"] = value
     finally:
         model.train(training)
-    return found
+    return metrics
 
 
 @contextmanager

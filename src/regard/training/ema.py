@@ -74,15 +74,15 @@ def mean_of_checkpoints(folder: Path, steps: Sequence[int]) -> dict[str, Tensor]
 
     Vaswani et al. 2017, section 6.1: the last 5 or 20. One found damaged is left out, with a warning.
     """
-    found = []
+    checkpoints = []
     for step in steps:
         try:
-            found.append(saved_weights(checkpoint.load(folder / str(step)).tensors))
+            checkpoints.append(saved_weights(checkpoint.load(folder / str(step)).tensors))
         except DamagedError as damage:
             warnings.warn(f"{damage}; the average does without it", DamagedWarning, stacklevel=2)
-    if not found:
+    if not checkpoints:
         raise FailedError(f"none of the checkpoints to average in {folder} is whole")
-    return mean(found)
+    return mean(checkpoints)
 
 
 def saved_weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -48,8 +48,8 @@ def gradient(
 
 def accumulate(total: Tensor, learned: Sequence[Tensor]) -> None:
     """Add the gradients of a sum to those that are there, in one go: one by one, each would be a kernel of its own."""
-    found = torch.autograd.grad(total, list(learned), allow_unused=True)
-    pairs = [(parameter, gradient) for parameter, gradient in zip(learned, found, strict=True) if gradient is not None]
+    gradients = torch.autograd.grad(total, list(learned), allow_unused=True)
+    pairs = [(parameter, gradient) for parameter, gradient in zip(learned, gradients, strict=True) if gradient is not None]
     there = [(parameter.grad, gradient) for parameter, gradient in pairs if parameter.grad is not None]
     if there:
         torch._foreach_add_([before for before, _ in there], [more for _, more in there])

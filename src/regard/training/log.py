@@ -83,13 +83,13 @@ def finite(value: Any) -> Any:
 
 def numbers(record: Mapping[str, Any], path: str = "") -> list[tuple[str, float]]:
     """Every number in a record by its path, as TensorBoard wants them: a/b."""
-    found: list[tuple[str, float]] = []
+    pairs: list[tuple[str, float]] = []
     for name, value in record.items():
         if isinstance(value, Mapping):
-            found += numbers(value, f"{path}{name}/")
+            pairs += numbers(value, f"{path}{name}/")
         elif isinstance(value, (int, float)) and name != "step":
-            found.append((f"{path}{name}", float(value)))
-    return found
+            pairs.append((f"{path}{name}", float(value)))
+    return pairs
 
 
 def board(directory: Path, step: int) -> Any:

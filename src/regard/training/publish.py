@@ -36,11 +36,11 @@ def resume(run: RunDirectory, state: State) -> tuple[tuple[int, int] | None, Pub
     The two need not agree. After a kill the published model may be newer than the checkpoint: the counters then follow the
     checkpoint, so that the same evaluations have the same consequences, and only what beats the record is published.
     """
-    found = checkpoint.newest(run.checkpoints)
-    if found is not None:
-        state.restore(found)
-    record = published_record(run, {} if found is None else found.counters)
-    return (None if found is None else (state.counters.step, state.counters.evaluated)), record
+    newest = checkpoint.newest(run.checkpoints)
+    if newest is not None:
+        state.restore(newest)
+    record = published_record(run, {} if newest is None else newest.counters)
+    return (None if newest is None else (state.counters.step, state.counters.evaluated)), record
 
 
 def published_record(run: RunDirectory, counters: Mapping[str, Any]) -> Published | None:

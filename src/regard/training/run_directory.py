@@ -304,13 +304,13 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
 
 def flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     """{"a.b": 1} from {"a": {"b": 1}}; lists and tuples are one."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{path}{key}.")
+            flattened |= flat(value, f"{path}{key}.")
         else:
-            found[f"{path}{key}"] = list(value) if isinstance(value, tuple) else value
-    return found
+            flattened[f"{path}{key}"] = list(value) if isinstance(value, tuple) else value
+    return flattened
 
 
 def _digest(path: Path) -> str | None:

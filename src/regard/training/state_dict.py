@@ -17,12 +17,12 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 def named(model: nn.Module) -> dict[str, Tensor]:
     """The same, where they live."""
     seen: set[int] = set()
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         if isinstance(tensor, Tensor) and id(tensor) not in seen:
             seen.add(id(tensor))
-            found[name] = tensor
-    return found
+            tensors[name] = tensor
+    return tensors
 
 
 @torch.no_grad()

@@ -130,8 +130,8 @@ def _pair(arrays: list[Array], name: str, query: Any, key: Any, lang: str | None
 
 def _side(said: Any, name: str, length: int, sides: Mapping[str, Axis], role: str) -> str:
     """The name of the axis that an attention's queries, or keys, lie on."""
-    found = _of(said, name)
-    if found is None:
+    named_side = _of(said, name)
+    if named_side is None:
         fitting = [name for name, side in sides.items() if len(side) == length]
         if len(fitting) == 1:
             return fitting[0]
@@ -139,11 +139,11 @@ def _side(said: Any, name: str, length: int, sides: Mapping[str, Axis], role: st
             f"attention {name!r} has a {role} axis of {length} places, and {len(fitting)} of the axes "
             f"{', '.join(sides)} are that long; say {role}={{{name!r}: ...}}"
         )
-    if not isinstance(found, str):
+    if not isinstance(named_side, str):
         raise TraceError(
-            f"attention {name!r}: with axes={{...}}, {role} is the name of one of them, got {type(found).__name__}"
+            f"attention {name!r}: with axes={{...}}, {role} is the name of one of them, got {type(named_side).__name__}"
         )
-    return found
+    return named_side
 
 
 def _of(said: Any, name: str) -> Any:
@@ -184,7 +184,7 @@ def _allowed(mask: Any, weights: Array, name: str) -> Array | None:
             wanted = f"mask is an array or {CAUSAL!r}, which needs as many keys as queries"
             raise TraceError(f"attention {name!r}: {wanted}, got {mask!r} for {queries} queries and {keys} keys")
         return np.tri(queries, dtype=bool)
-    found = np.asarray(mask.detach().cpu().numpy() if hasattr(mask, "detach") else mask)
-    if found.dtype != bool:
-        raise TraceError(f"attention {name!r}: a mask is boolean, True where a query may see a key, got {found.dtype}")
-    return found
+    array = np.asarray(mask.detach().cpu().numpy() if hasattr(mask, "detach") else mask)
+    if array.dtype != bool:
+        raise TraceError(f"attention {name!r}: a mask is boolean, True where a query may see a key, got {array.dtype}")
+    return array

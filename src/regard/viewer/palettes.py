@@ -34,8 +34,8 @@ def names() -> tuple[str, ...]:
 @cache
 def encoded() -> dict[str, str]:
     """The tables as the page takes them: by name, base64 of 256 x RGB."""
-    found: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    palettes: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))
+    return palettes
 
 
 def table(name: str) -> Table:
@@ -50,10 +50,10 @@ def make() -> dict[str, Table]:
     from matplotlib import colormaps
 
     theirs = {"cividis": "cividis", "viridis": "viridis", "magma": "magma", "greys": "Greys"}
-    found = {ours: _bytes(colormaps[name](np.arange(256))) for ours, name in theirs.items()}
-    found["balance"] = _balance()
-    found["okabe_ito"] = np.array([_colour(OKABE_ITO[place % 8]) for place in range(256)], np.uint8)
-    return found
+    palettes = {ours: _bytes(colormaps[name](np.arange(256))) for ours, name in theirs.items()}
+    palettes["balance"] = _balance()
+    palettes["okabe_ito"] = np.array([_colour(OKABE_ITO[place % 8]) for place in range(256)], np.uint8)
+    return palettes
 
 
 def write(path: Path = FILE) -> None:

@@ -97,7 +97,7 @@ def test_the_command_aligns_and_traces_by_this_engine(copy, traced, tmp_path):
     done = CliRunner().invoke(app, [*asked, "--engine", "onnx", "--trace", str(out)])
     assert (right.exit_code, done.exit_code) == (0, 0), done.output
     assert done.stdout == right.stdout
-    assert "1 traced. Exported graphs have the attention of the decoder" in done.stderr
+    assert "traced inputs: 1. Exported graphs have the attention of the decoder" in done.stderr
     assert [look.name for look in Trace.load(out).example().attentions] == ["decoder.cross"]
 
 

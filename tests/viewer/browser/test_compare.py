@@ -68,7 +68,7 @@ def test_the_legend_of_a_difference_says_which_run_is_which(watched):
     [
         ({"head": 0}, "--head is for a figure; add --figure heatmap, or drop it"),
         ({"example": 1}, "--example is for a figure; add --figure heatmap, or drop it"),
-        ({"beam": 4}, "--beam is for a model that is asked; a trace holds the search that was made, so drop it"),
+        ({"beam": 4}, "--beam is for a model; a trace holds a finished search, so drop it"),
         ({"figure": "heatmap", "out": "two.png"}, "a figure is of one trace, got two; a page compares them: drop --figure"),
         ({"html": "nowhere/x.html"}, "cannot write nowhere/x.html: there is no directory nowhere; make it first"),
     ],

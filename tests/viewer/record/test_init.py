@@ -179,9 +179,7 @@ def test_nobody_listens_twice_with_one_recorder():
     heads, source = MultiHead(8, heads=2).eval(), torch.randn(1, 4, 8)
     before = state(heads)
     with regard.record(heads) as rec:
-        with pytest.raises(
-            ValueError, match="somebody listens to MultiHead already; leave that block before another begins"
-        ):
+        with pytest.raises(ValueError, match="MultiHead is being recorded already; leave that block before another begins"):
             rec.__enter__()
         heads(source, heads.remember(source))
     assert state(heads) == before

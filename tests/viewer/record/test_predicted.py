@@ -223,7 +223,7 @@ def test_it_can_be_saved_and_read_again(tmp_path, monkeypatch):
 def test_a_trained_model_has_one_listener_at_a_time():
     model = trained()
     with regard.record(model):
-        with pytest.raises(ValueError, match="somebody listens to Seq2Seq already"), regard.record(model):
+        with pytest.raises(ValueError, match="Seq2Seq is being recorded already"), regard.record(model):
             pass
         assert model.recorder is not None
     assert model.recorder is None

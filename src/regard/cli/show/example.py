@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {"dropout": 0.0, "offset": 0, "weights": False, "stat
 
 
 class Example(NamedTuple):
-    """One thing at work on the three words. `key` is what its score prepares; `module` is there for a mechanism.
+    """Inputs of the worked example for one component. `key` is what its score prepares; `module` is set for a mechanism.
 
     `coverage_keys` are the keys of each query, where a mechanism adds the coverage of earlier steps to them.
     """

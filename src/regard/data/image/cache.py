@@ -52,8 +52,8 @@ class ImageCache:
         """For each example the first that has the same picture."""
         own = sorted(set(self.first))
         with ThreadPoolExecutor(THREADS, thread_name_prefix="regard-sizes") as pool:
-            found = dict(zip(own, readable(list(pool.map(self._measured, own))), strict=True))
-        self.sizes: list[tuple[int, int, int]] = [found[number] for number in self.first]
+            measured = dict(zip(own, readable(list(pool.map(self._measured, own))), strict=True))
+        self.sizes: list[tuple[int, int, int]] = [measured[number] for number in self.first]
         """Frames, height and width of each; 0 frames for what is no clip."""
 
     def __len__(self) -> int:
@@ -81,11 +81,11 @@ class ImageCache:
                 self._kept[number] = made
 
     def _made(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
-        found = self.examples[number].picture
-        if isinstance(found, (str, Path)):
-            picture: Tensor = read_pixels(found, self._where(number), channels=self.channels, cap=self.cap)
+        source = self.examples[number].picture
+        if isinstance(source, (str, Path)):
+            picture: Tensor = read_pixels(source, self._where(number), channels=self.channels, cap=self.cap)
         else:
-            picture = _checked(found if isinstance(found, Tensor) else found(), number)
+            picture = _checked(source if isinstance(source, Tensor) else source(), number)
         picture = _coloured(picture, self.channels)
         height, width = picture.shape[-2:]
         if self.box is not None and self._fitted(height, width) != (height, width):
@@ -101,11 +101,11 @@ class ImageCache:
 
     def _size(self, number: int) -> tuple[int, int, int]:
         """A file's size is in its header; what is drawn is drawn, and kept if there is room."""
-        found = self.examples[number].picture
-        if isinstance(found, (str, Path)):
-            height, width = size(found, self._where(number), cap=self.cap)
+        source = self.examples[number].picture
+        if isinstance(source, (str, Path)):
+            height, width = size(source, self._where(number), cap=self.cap)
             return 0, *self._fitted(height, width)
-        picture = _checked(found, number) if isinstance(found, Tensor) else self.raw(number)
+        picture = _checked(source, number) if isinstance(source, Tensor) else self.raw(number)
         height, width = picture.shape[-2:]
         frames = picture.shape[0] if picture.dim() == 4 else 0
         return frames, *self._fitted(height, width)
@@ -133,12 +133,12 @@ def readable(sizes: Sequence[Size | DataError]) -> list[Size]:
 def shared(examples: Sequence[ImageExample]) -> list[int]:
     """For each example the first that has the same picture; a tensor, and what draws something else, is its own."""
     first: dict[Any, int] = {}
-    found = []
+    firsts = []
     for number, example in enumerate(examples):
         picture = example.picture
         same = picture if isinstance(picture, (str, Path)) else getattr(picture, "same", None)
-        found.append(number if same is None else first.setdefault(same, number))
-    return found
+        firsts.append(number if same is None else first.setdefault(same, number))
+    return firsts
 
 
 def _checked(picture: Tensor, number: int) -> Picture:

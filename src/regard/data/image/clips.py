@@ -44,15 +44,15 @@ class Folder:
     def frames(self) -> list[Path]:
         """The files of the folder by name, 9 before 10; those whose name begins with a dot are none."""
         try:
-            found = [path for path in self.path.iterdir() if not path.name.startswith(".")]
+            paths = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         except OSError as error:
             raise DataError(f"{self.where}: {self.path} cannot be read: {error.strerror}; a clip is a folder") from error
-        if not 1 <= len(found) <= self.most:
+        if not 1 <= len(paths) <= self.most:
             raise DataError(
                 f"{self.where}: a clip needs from 1 to {self.most:,} frames (data.max_frames), and {self.path} has "
-                f"{len(found):,}; leave some out, or allow more"
+                f"{len(paths):,}; leave some out, or allow more"
             )
-        return sorted(found, key=lambda each: ordered(each.name))
+        return sorted(paths, key=lambda each: ordered(each.name))
 
     def there(self) -> bool:
         """True; a folder without frames, or whose first frame is no picture, is an error that names it."""

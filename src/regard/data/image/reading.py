@@ -79,15 +79,15 @@ def decode_pixels(
     """
     if channels not in (1, 3):
         raise ValueError(f"a picture is read with 1 channel or 3, got {channels}")
-    found, image = _opened(BytesIO(content), name, cap)
+    file_kind, image = _opened(BytesIO(content), name, cap)
     try:
         image.load()
         orientation = _orientation(image)
         pixels = _turned(_planes(image, channels), orientation)
     except Exception as error:  # as where it is opened
-        raise DataError(_damaged(name, found, _fault(error, "its pixels cannot be decoded"))) from error
-    if not found.whole(content[:HEAD], len(content), content):
-        raise DataError(_damaged(name, found, "its end is missing"))
+        raise DataError(_damaged(name, file_kind, _fault(error, "its pixels cannot be decoded"))) from error
+    if not file_kind.whole(content[:HEAD], len(content), content):
+        raise DataError(_damaged(name, file_kind, "its end is missing"))
     return pixels.expand(channels, -1, -1)
 
 
@@ -98,10 +98,10 @@ def size(path: Path | str, where: str | None = None, *, cap: int = CAP) -> tuple
     """
     name = f"{_place(where)}{path}"
     with _file(path, where) as file:
-        found, image = _opened(file, name, cap)
+        file_kind, image = _opened(file, name, cap)
         (width, height), turned = image.size, _orientation(image, early=True) >= 5
-        if not _ended(found, file, cap):
-            raise DataError(_damaged(name, found, "its end is missing"))
+        if not _ended(file_kind, file, cap):
+            raise DataError(_damaged(name, file_kind, "its end is missing"))
         return (width, height) if turned else (height, width)
 
 
@@ -154,24 +154,24 @@ def _opened(file: Bytes, name: str, cap: int) -> tuple[Kind, "ImageFile"]:
     file.seek(0)
     if not head:
         raise DataError(f"{name} is empty; a picture is needed")
-    found = kind(head)
-    if found is None:
+    file_kind = kind(head)
+    if file_kind is None:
         raise DataError(f"{name} is no PNG, JPEG or WebP picture, as its first bytes show; convert it to one of these")
-    _check(found.early_size(head), name, cap, length)
+    _check(file_kind.early_size(head), name, cap, length)
     try:
-        image = found.opener()(file)
+        image = file_kind.opener()(file)
     except Exception as error:  # what a damaged file makes a decoder raise is of many kinds
-        raise DataError(_damaged(name, found, _fault(error, "its header is damaged"))) from error
+        raise DataError(_damaged(name, file_kind, _fault(error, "its header is damaged"))) from error
     _check(image.size, name, cap, length)
-    return found, image
+    return file_kind, image
 
 
-def _ended(found: Kind, file: BufferedReader, cap: int) -> bool:
+def _ended(file_kind: Kind, file: BufferedReader, cap: int) -> bool:
     """Whether a file has its end, which is looked for in its last bytes and, if somebody wrote on behind it, in all."""
     head, length = _at(file, 0, HEAD), file.seek(0, os.SEEK_END)
     tail = _at(file, max(0, length - TAIL), TAIL)
     longer = TAIL < length <= _most(cap)
-    return found.whole(head, length, tail) or (longer and found.whole(head, length, _at(file, 0, length)))
+    return file_kind.whole(head, length, tail) or (longer and file_kind.whole(head, length, _at(file, 0, length)))
 
 
 def _at(file: BufferedReader, start: int, count: int) -> bytes:
@@ -200,8 +200,10 @@ def _fault(error: Exception, fault: str) -> str:
     return "there is not enough memory for it" if isinstance(error, MemoryError) else fault
 
 
-def _damaged(name: str, found: Kind, fault: str) -> str:
-    return f"{name} is a {found.name} picture that cannot be decoded: {fault}; it may be cut off or damaged: copy it anew"
+def _damaged(name: str, file_kind: Kind, fault: str) -> str:
+    return (
+        f"{name} is a {file_kind.name} picture that cannot be decoded: {fault}; it may be cut off or damaged: copy it anew"
+    )
 
 
 def _place(where: str | None) -> str:
@@ -213,10 +215,10 @@ def _orientation(image: "ImageFile", early: bool = False) -> int:
     if early and image.format == "PNG" and "exif" not in image.info:
         return 1
     try:
-        found: Any = image.getexif().get(ORIENTATION, 1)
+        orientation: Any = image.getexif().get(ORIENTATION, 1)
     except Exception:  # notes that nobody can read turn nothing
         return 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    return orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
 
 
 def _turned(pixels: Shaped[Tensor, "planes high wide"], orientation: int) -> Shaped[Tensor, "planes height width"]:

@@ -70,11 +70,11 @@ def grammar(samples: int, seed: int = 0) -> list[Record]:
 def aligned(samples: int, seed: int = 0) -> list[Aligned]:
     """The same sentences with their alignments; the places are those of the words tokenizer."""
     chance = Random(seed)
-    found: dict[str, Aligned] = {}
-    while len(found) < samples:
-        made = _write(_sentence(chance), f"grammar:{len(found) + 1}")
-        found.setdefault(made.record.source, made)
-    return list(found.values())
+    distinct: dict[str, Aligned] = {}
+    while len(distinct) < samples:
+        made = _write(_sentence(chance), f"grammar:{len(distinct) + 1}")
+        distinct.setdefault(made.record.source, made)
+    return list(distinct.values())
 
 
 def reversal(

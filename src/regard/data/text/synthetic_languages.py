@@ -24,17 +24,17 @@ def spelling(samples: int, seed: int = 0) -> list[Record]:
 
 def phones(word: str) -> list[str]:
     """How a word of the invented spelling is said."""
-    found, place = [], 0
+    phonemes, place = [], 0
     while place < len(word):
         pair = word[place : place + 2]
         if pair in PHONES:
-            found.append(PHONES[pair])
+            phonemes.append(PHONES[pair])
             place += 2
             continue
         soft = word[place] == "c" and word[place + 1 : place + 2] in ("e", "i")
-        found.append("s" if soft else "k" if word[place] == "c" else word[place])
+        phonemes.append("s" if soft else "k" if word[place] == "c" else word[place])
         place += 1
-    return found
+    return phonemes
 
 
 def inflection(samples: int, seed: int = 0) -> list[Record]:

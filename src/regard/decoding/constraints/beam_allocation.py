@@ -75,18 +75,18 @@ def allocate_banks(counts: Sequence[int], beams: int) -> list[int]:
     Equal parts, the rest to the last bank; what a bank cannot fill goes to the furthest bank that can.
     """
     part = beams // len(counts)
-    found = [min(part, count) for count in counts]
-    found[-1] = min(part + beams % len(counts), counts[-1])
+    sizes = [min(part, count) for count in counts]
+    sizes[-1] = min(part + beams % len(counts), counts[-1])
     for bank in reversed(range(len(counts))):
-        found[bank] += min(beams - sum(found), counts[bank] - found[bank])
-    return found
+        sizes[bank] += min(beams - sum(sizes), counts[bank] - sizes[bank])
+    return sizes
 
 
 def _take_first(places: Sequence[int], banks: Sequence[int], room: list[int]) -> list[int]:
     """Places of the first few of each bank, in order."""
-    found = []
+    taken = []
     for place, bank in zip(places, banks, strict=True):
         if room[bank] > 0:
             room[bank] -= 1
-            found.append(place)
-    return found
+            taken.append(place)
+    return taken

@@ -60,10 +60,10 @@ class Phrases:
 
     def completing(self, states: Int[Tensor, "rows phrases"]) -> Bool[Tensor, "rows vocabulary"]:
         """Mask of the tokens that would complete a phrase."""
-        found = torch.zeros(len(states), self.after.shape[1], dtype=torch.bool, device=states.device)
+        completed = torch.zeros(len(states), self.after.shape[1], dtype=torch.bool, device=states.device)
         for column in states.T:
-            found |= (self.needed[self.after[column].long()] == 0) & (self.needed[column] > 0)[:, None]
-        return found
+            completed |= (self.needed[self.after[column].long()] == 0) & (self.needed[column] > 0)[:, None]
+        return completed
 
     def advancing(
         self, states: Int[Tensor, "rows phrases"], logs: Float[Tensor, "rows vocabulary"]
@@ -95,10 +95,10 @@ def build_automaton(phrase: Letters, spelling: Spelling) -> Int[Tensor, "states 
 
 def count_tokens_left(table: Int[Tensor, "states vocabulary"]) -> Int[Tensor, " states"]:
     """Distance in tokens from each state to the last; NEVER where it cannot be reached."""
-    found = torch.full((len(table),), UNREACHABLE)
-    found[-1] = 0
+    distances = torch.full((len(table),), UNREACHABLE)
+    distances[-1] = 0
     while True:
-        nearer = torch.minimum(found, 1 + found[table.long()].amin(1))
-        if nearer.equal(found):
-            return found
-        found = nearer
+        nearer = torch.minimum(distances, 1 + distances[table.long()].amin(1))
+        if nearer.equal(distances):
+            return distances
+        distances = nearer

@@ -69,8 +69,8 @@ class Spelling:
             return None if UNK in numbers else tuple(numbers)
         assert isinstance(self.tokenizer, Listed), "tokens are bytes, listed or pretrained"
         index, words = _index_letters(self.tokenizer), isinstance(self.tokenizer, Words) and not self.tokenizer.whole
-        found = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
-        return None if None in found else tuple(token for token in found if token is not None)
+        tokens = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
+        return None if None in tokens else tuple(token for token in tokens if token is not None)
 
 
 def _list_token_texts(tokenizer: Tokenizer) -> list[Hashable]:

@@ -36,20 +36,20 @@ def select_engine(decoder: Decoder, memory: Tree, precision: str = "float32", co
         if precision != "float32":
             raise ConfigError(f"precision={precision} is for a trained model on a CPU; use float32, or --device cpu")
         return None
-    if compiled and (found := in_machine_code(decoder, memory, precision)) is not None:
-        return found
+    if compiled and (cpp_engine := in_machine_code(decoder, memory, precision)) is not None:
+        return cpp_engine
     reason, kind = find_engine_module(decoder, memory)
     if kind is None:
         if precision != "float32":
             raise ConfigError(f"precision={precision} does not cover this model: {reason}; use precision=float32")
         return AsItIs(decoder)
     assert isinstance(decoder, nn.Module)
-    now = (precision, *((parameter.data_ptr(), parameter._version) for parameter in decoder.parameters()))
-    kept = ENGINES.get(decoder)
-    if kept is None or kept[0] != now:
-        made: Engine = kind.Engine(decoder, precision)
-        ENGINES[decoder] = kept = now, made
-    return kept[1]
+    signature = (precision, *((parameter.data_ptr(), parameter._version) for parameter in decoder.parameters()))
+    entry = ENGINES.get(decoder)
+    if entry is None or entry[0] != signature:
+        engine: Engine = kind.Engine(decoder, precision)
+        ENGINES[decoder] = entry = signature, engine
+    return entry[1]
 
 
 def find_engine_module(decoder: Any, memory: Tree) -> tuple[str, Any]:
@@ -57,7 +57,7 @@ def find_engine_module(decoder: Any, memory: Tree) -> tuple[str, Any]:
     if not isinstance(decoder, nn.Module) or find_tensor(memory).dtype != torch.float32:
         return "it needs a module in float32", None
     if any(map(has_hooks, decoder.modules())):
-        return "somebody listens to its modules", None
+        return "its modules have forward hooks", None
     if any(map(has_empty_source, leaves(memory, Memory))):
         return "one of its sources is empty", None
     reasons = []

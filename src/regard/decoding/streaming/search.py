@@ -54,10 +54,10 @@ def _stream_engine(engine: Engine, memory: Tree, search: Native) -> Iterator[lis
         if fed is None:
             break
         pool = search.pool.of(0)
-        found = find_stable_prefix([*search.steps, fed], EndPosition(*pool[0][:2]) if pool else None)
-        if len(found) > before:
-            before = len(found)
-            yield found
+        stable = find_stable_prefix([*search.steps, fed], EndPosition(*pool[0][:2]) if pool else None)
+        if len(stable) > before:
+            before = len(stable)
+            yield stable
     yield search.backtrace_best(0)[0].tokens
 
 
@@ -70,12 +70,12 @@ def _stream_reference(search: BeamSearch, memory: Tree) -> Iterator[list[int]]:
         if active is None:
             break
         [[pool]] = search.pools
-        found = find_stable_prefix(
+        stable = find_stable_prefix(
             [*search.history.steps, active.input], EndPosition(pool[0].step, pool[0].row) if pool else None
         )
-        if len(found) > before:
-            before = len(found)
-            yield found
+        if len(stable) > before:
+            before = len(stable)
+            yield stable
     yield search.history.backtrace(search.answers(0)[0], weights=False).tokens
 
 

@@ -17,20 +17,20 @@ class StableText:
 
     def more(self, tokens: Sequence[int]) -> str:
         """Text that these first tokens add to what was emitted; "" if it has to wait."""
-        found = self.text(tokens)
-        while found and (found[-1].isspace() or found[-1] == INCOMPLETE):
-            found = found[:-1]
-        return "" if self.given.startswith(found) else self._give(found)
+        text = self.text(tokens)
+        while text and (text[-1].isspace() or text[-1] == INCOMPLETE):
+            text = text[:-1]
+        return "" if self.given.startswith(text) else self._give(text)
 
     def rest(self, tokens: Sequence[int]) -> str:
         """Remaining text, given all tokens of the answer."""
         return self._give(self.text(tokens))
 
-    def _give(self, found: str) -> str:
-        if not found.startswith(self.given):
+    def _give(self, text: str) -> str:
+        if not text.startswith(self.given):
             raise ValueError(
-                f"an answer that is given piece by piece needs a text that only grows: {self.given!r} has become {found!r}; "
+                f"an answer that is given piece by piece needs a text that only grows: {self.given!r} has become {text!r}; "
                 "ask for the whole answer with predict"
             )
-        piece, self.given = found[len(self.given) :], found
+        piece, self.given = text[len(self.given) :], text
         return piece

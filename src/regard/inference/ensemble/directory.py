@@ -87,21 +87,23 @@ def open_ensemble(snapshot: Snapshot, device: str) -> SequencePredictor:
         raise DamagedError(f"{path}: its manifest has no {missing[0]}, and {ENSEMBLE} has {len(settings.weights)} weights")
     members = [open_member(path, number, contents[place(number)], device) for number in range(len(settings.weights))]
     try:
-        found = ensemble(members, average=settings.average, weights=settings.weights)
+        combined = ensemble(members, average=settings.average, weights=settings.weights)
     except ValueError as error:
         raise DamagedError(f"{path} is no ensemble: {error}") from error
     chosen = head_in(snapshot.table, path)
-    found.head = found.head if chosen == Head() else chosen
-    return found
+    combined.head = combined.head if chosen == Head() else chosen
+    return combined
 
 
 def open_member(path: Path, number: int, sealed: bytes, device: str) -> SequencePredictor:
     """A member of the ensemble in `path`."""
     folder = path / MEMBERS / str(number)
-    found = assemble(read_directory(folder, sealed), device, member=True)
-    if not isinstance(found, SequencePredictor):
-        raise DamagedError(f"{folder} is a run of {found.name}, which writes no text, and members of an ensemble write it")
-    return found
+    predictor = assemble(read_directory(folder, sealed), device, member=True)
+    if not isinstance(predictor, SequencePredictor):
+        raise DamagedError(
+            f"{folder} is a run of {predictor.name}, which writes no text, and members of an ensemble write it"
+        )
+    return predictor
 
 
 def read(data: bytes, path: Path) -> Settings:

@@ -112,10 +112,10 @@ class Together(nn.Module):
     def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
         """Where the members looked on the whole; their contexts are in spaces of their own and have no mean."""
         looks = [step.attended[name].weights for step in steps if name in step.attended]
-        found = [look for look in looks if look is not None]
-        if len(found) < len(steps) or len({weights.shape for weights in found}) > 1:
+        present = [look for look in looks if look is not None]
+        if len(present) < len(steps) or len({weights.shape for weights in present}) > 1:
             return None
-        weights = torch.stack([share * weights for share, weights in zip(self.weights, found, strict=True)]).sum(0)
+        weights = torch.stack([share * weights for share, weights in zip(self.weights, present, strict=True)]).sum(0)
         return Attended(weights.new_zeros(len(weights), weights.shape[2], 0), weights)
 
 

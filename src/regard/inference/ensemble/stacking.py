@@ -130,9 +130,9 @@ def _slope(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch], 
         keep, fed = batch.target.keep, shifted(batch.target.data)
         outputs = [member.model(batch.source, fed).output[keep] for member in members]
         logs = torch.stack([compute_logprobs(output).clamp_min(LEAST) for output in outputs])
-        found = moments(logs, batch.target.data[keep], weights.to(logs))
-        cost, tokens = cost + found.cost, tokens + int(keep.sum())
-        gradient, curvature = gradient + found.gradient.cpu(), curvature + found.curvature.cpu()
+        mixture = moments(logs, batch.target.data[keep], weights.to(logs))
+        cost, tokens = cost + mixture.cost, tokens + int(keep.sum())
+        gradient, curvature = gradient + mixture.gradient.cpu(), curvature + mixture.curvature.cpu()
     return Slope(cost / tokens, gradient / tokens, curvature / tokens)
 
 

@@ -85,8 +85,8 @@ class Dense(nn.Module):
             if self.attentions:
                 image = self.attentions[number](image, keep)
         if self.fine is not None:
-            found = self.fine(wide, known)
-            image, keep = torch.cat((found, upsample(image, *found.shape[2:])), dim=1), known
+            features = self.fine(wide, known)
+            image, keep = torch.cat((features, upsample(image, *features.shape[2:])), dim=1), known
         return flatten_map(self.last(image, keep), keep)
 
 

@@ -44,12 +44,12 @@ def encode_incrementally(encoder: Any, tokens: Int[Tensor, "batch time"], state:
     `final` is that of a source that ends here. A Transformer's would be the mean over all tokens, which streaming does not
     have; here it is the last one.
     """
-    found = (
+    outputs = (
         _encode_recurrent(encoder, tokens, state)
         if isinstance(encoder, Recurrent)
         else _encode_transformer(encoder, tokens, state)
     )
-    data, final, state = found
+    data, final, state = outputs
     return Encoded(data, torch.ones_like(tokens, dtype=torch.bool), final, tokens=tokens), state
 
 

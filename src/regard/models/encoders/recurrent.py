@@ -87,31 +87,31 @@ def run_layer(
     """Run one layer over rows of these lengths; returns outputs and final states with both directions side by side."""
     batch, time, _ = data.shape
     if int(lengths.min()) == time:
-        found, last = run_cells(rnn, data)
+        outputs, last = run_cells(rnn, data)
     else:
-        found, last = run_cells(rnn, pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False))
-        found, _ = pad_packed_sequence(found, batch_first=True, total_length=time)
+        outputs, last = run_cells(rnn, pack_padded_sequence(data, lengths, batch_first=True, enforce_sorted=False))
+        outputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=time)
     states = last if isinstance(last, tuple) else (last,)
-    return found, tuple(state.transpose(0, 1).reshape(batch, -1) for state in states)
+    return outputs, tuple(state.transpose(0, 1).reshape(batch, -1) for state in states)
 
 
 def run_layer_stepwise(
     rnn: nn.RNNBase, data: Data, keep: Bool[Tensor, "batch time"]
 ) -> tuple[Data, tuple[Float[Tensor, "batch _"], ...]]:
-    """Run one layer step by step, equal to `over`: no kernel depends on a length, as a CUDA graph requires."""
-    ways = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
-    found, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
-    for way, (given, real) in enumerate(ways):
-        unrolled = UnrolledLayer(rnn, given, backwards=way == 1)
-        state = (given.new_zeros(len(given), rnn.hidden_size),) * (1 + isinstance(rnn, nn.LSTM))
+    """Run one layer step by step, equal to `run_layer`: no kernel depends on a length, as a CUDA graph requires."""
+    directions = [(data, keep), (data.flip(1), keep.flip(1))][: 1 + rnn.bidirectional]
+    outputs, lasts = list[Tensor](), list[tuple[Tensor, ...]]()
+    for number, (inputs, real) in enumerate(directions):
+        unrolled = UnrolledLayer(rnn, inputs, backwards=number == 1)
+        state = (inputs.new_zeros(len(inputs), rnn.hidden_size),) * (1 + isinstance(rnn, nn.LSTM))
         tops = []
-        for step, here in enumerate(real[..., None].unbind(1)):
-            state = tuple(torch.where(here, new, old) for new, old in zip(unrolled(step, state), state, strict=True))
+        for step, keep_step in enumerate(real[..., None].unbind(1)):
+            state = tuple(torch.where(keep_step, new, old) for new, old in zip(unrolled(step, state), state, strict=True))
             tops.append(state[0])
-        found.append(torch.stack(tops, dim=1))
+        outputs.append(torch.stack(tops, dim=1))
         lasts.append(state)
-    ahead = [tensor.flip(1) if way else tensor for way, tensor in enumerate(found)]
-    return torch.cat(ahead, dim=-1), tuple(torch.cat(tensor, dim=-1) for tensor in zip(*lasts, strict=True))
+    in_order = [tensor.flip(1) if number else tensor for number, tensor in enumerate(outputs)]
+    return torch.cat(in_order, dim=-1), tuple(torch.cat(tensor, dim=-1) for tensor in zip(*lasts, strict=True))
 
 
 def reverse_indices(keep: Bool[Tensor, "batch time"], lengths: Int[Tensor, " batch"]) -> Int[Tensor, "batch time"]:

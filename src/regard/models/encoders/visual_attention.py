@@ -25,7 +25,7 @@ def build_visual_attention(name: str, channels: int) -> Visual | None:
 
 def _reduction(channels: int) -> int:
     """16, or the largest power of two below that leaves 8 channels."""
-    found = REDUCTION
-    while found > 1 and channels < found * MIN_CHANNELS:
-        found //= 2
-    return found
+    reduction = REDUCTION
+    while reduction > 1 and channels < reduction * MIN_CHANNELS:
+        reduction //= 2
+    return reduction

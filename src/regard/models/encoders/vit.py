@@ -96,8 +96,12 @@ class Patches(nn.Module):
             data = cast(Layer, self.get_submodule(name))(data, kept)
         data = self.fit(self.norm(data))
         final, places = None if self.query is None else data[:, 0], data[:, kept.shape[1] - keep[0].numel() :]
-        found = flatten_map(places.mT.unflatten(2, keep.shape[1:]), keep, final)
-        return found._replace(data=torch.cat((data[:, : self.whole], found.data), dim=1), keep=kept) if self.whole else found
+        encoded = flatten_map(places.mT.unflatten(2, keep.shape[1:]), keep, final)
+        return (
+            encoded._replace(data=torch.cat((data[:, : self.whole], encoded.data), dim=1), keep=kept)
+            if self.whole
+            else encoded
+        )
 
 
 class PatchEmbedding(nn.Module):

@@ -83,11 +83,11 @@ def measure_weights(
     statistics: tuple[str, ...],
 ) -> Attended:
     """Statistics of the weights of all steps; keeps the weights themselves only if `weights`."""
-    found = attended.weights
-    if found is None or not statistics:
+    of_beams = attended.weights
+    if of_beams is None or not statistics:
         return attended if weights else attended._replace(weights=None)
-    batch, heads, queries, keys = found.shape
-    allowed = attention.scope.allowed(batch, heads, queries, keys, 0, found.device)
+    batch, heads, queries, keys = of_beams.shape
+    allowed = attention.scope.allowed(batch, heads, queries, keys, 0, of_beams.device)
     if keep is not None:
         allowed = keep[:, None, None] if allowed is None else allowed & keep[:, None, None]
-    return attended._replace(weights=found if weights else None, statistics=measure(found, allowed, statistics))
+    return attended._replace(weights=of_beams if weights else None, statistics=measure(of_beams, allowed, statistics))

@@ -81,8 +81,8 @@ class FusedFeedForward(torch.autograd.Function):
         middle = torch._addmm_activation(b1, flat, W1.mT)
         ctx.save_for_backward(flat, middle, W1, W2)
         ctx.biased = b2 is not None
-        found = middle @ W2.mT if b2 is None else torch.addmm(b2, middle, W2.mT)
-        return found.view(*data.shape[:-1], -1)
+        output = middle @ W2.mT if b2 is None else torch.addmm(b2, middle, W2.mT)
+        return output.view(*data.shape[:-1], -1)
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -30,7 +30,7 @@ def export_layer(
     }
     last = [ways, batch, rnn.hidden_size]
     shapes: Sequence[Sequence[int]] = [[time, ways, batch, rnn.hidden_size], *[last] * (1 + (kind == "LSTM"))]
-    found, *states = ops.symbolic_multi_out(
+    outputs, *states = ops.symbolic_multi_out(
         kind,
         (data.transpose(0, 1), *reorder_parameters(rnn, kind), lengths.int()),
         attributes,  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def export_layer(
         shapes=shapes,
         version=VERSION,
     )
-    beside = found.permute(2, 0, 1, 3).flatten(2)  # batch time (ways size)
+    beside = outputs.permute(2, 0, 1, 3).flatten(2)  # batch time (ways size)
     return beside, tuple(state.transpose(0, 1).flatten(1) for state in states)
 
 

@@ -56,10 +56,10 @@ class PointerGenerator(nn.Module):
                 "(Encoded.tokens), and has none; read a source without tokens by bahdanau"
             )
         if self.counterparts is None:
-            found = encoded.tokens.masked_fill(encoded.tokens >= self.vocabulary, NO_TOKEN)
+            copyable = encoded.tokens.masked_fill(encoded.tokens >= self.vocabulary, NO_TOKEN)
         else:
-            found = cast(Tensor, self.counterparts)[encoded.tokens]
-        return found if encoded.keep is None else found.masked_fill(~encoded.keep, NO_TOKEN)
+            copyable = cast(Tensor, self.counterparts)[encoded.tokens]
+        return copyable if encoded.keep is None else copyable.masked_fill(~encoded.keep, NO_TOKEN)
 
     def forward(
         self,

@@ -47,11 +47,11 @@ class Attention(nn.Module):
 
 
 def find_score(score: str) -> type:
-    """Class of the score called so, which must compare a query with a key and use no positions."""
-    found = registry.find(score, "score")
-    if is_positional(found) or "limit" in inspect.signature(found).parameters:
+    """Class of a score by its name; it must compare a query with a key and use no positions."""
+    score_class = registry.find(score, "score")
+    if is_positional(score_class) or "limit" in inspect.signature(score_class).parameters:
         raise ValueError(
             f"model.output.score={score} looks at positions, and the words of a vocabulary have none; "
             "choose a score that compares vectors, such as dot, cosine or bilinear"
         )
-    return found
+    return score_class

@@ -25,14 +25,16 @@ class Glimpser(Classifier):
 
     def forward(self, batch: ImageBatch, weights: bool = False) -> ClassifierOutput:
         """The mean of what is said after each of model.eval_episodes ways over a picture, of which the first is shown."""
-        found = [
+        outputs = [
             self.model(batch.source, weights=weights and not number, offsets=offsets)
             for number, offsets in enumerate(
                 sample_offsets(self.config.model.eval_episodes, self.config.model.glimpses, batch.source.data.device)
             )
         ]
         mask = batch.source.keep.flatten(1)
-        return ClassifierOutput(average_probabilities(torch.stack([run.logits for run in found])), found[0].weights, mask)
+        return ClassifierOutput(
+            average_probabilities(torch.stack([run.logits for run in outputs])), outputs[0].weights, mask
+        )
 
     def pointed(self, example: ImageExample) -> bool:
         """Never: a glimpse is of no label."""

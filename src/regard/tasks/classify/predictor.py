@@ -59,9 +59,9 @@ class Classifier(ForwardPredictor):
 
     def forward(self, batch: ImageBatch, weights: bool = False) -> ClassifierOutput:
         """Logits and attention weights."""
-        found = answer(self.model, batch, weights)
+        output = answer(self.model, batch, weights)
         return ClassifierOutput(
-            found.logits, found.weights, downsample_mask(batch.source.keep, self.codec.stride).flatten(1)
+            output.logits, output.weights, downsample_mask(batch.source.keep, self.codec.stride).flatten(1)
         )
 
     def decode(
@@ -81,17 +81,17 @@ class Classifier(ForwardPredictor):
         align: bool,
     ) -> list[Prediction]:
         """Predictions of one picture."""
-        found = []
+        answers = []
         for labels in self.select_labels(chances, best):
             names = [self.codec.labels[label] for label in labels]
             score = float(chances[labels].clamp_min(LEAST).log().mean()) if labels else 0.0
             where = self.where(example, row, output, labels) if align and output.weights else None
             if where is None:
-                found.append(Prediction(", ".join(names), score, [], names))
+                answers.append(Prediction(", ".join(names), score, [], names))
                 continue
             links = [(int(place), piece) for piece, place in enumerate(where.weights.argmax(-1))]
-            found.append(Prediction(", ".join(names), score, *where[:3], links, where.grid))
-        return found
+            answers.append(Prediction(", ".join(names), score, *where[:3], links, where.grid))
+        return answers
 
     def select_labels(self, chances: Float[Tensor, " labels"], best: int = 1) -> list[list[int]]:
         """The labels of each of the best answers."""
@@ -149,11 +149,11 @@ class Classifier(ForwardPredictor):
         """Number of labels whose attention peaks on such an object, and of labels with known regions."""
         if not self.pointed(example) or not isinstance(example.picture, SyntheticScene) or not example.labels:
             return 0, 0
-        weights, found = self.average_weights(output, row, example.labels), 0
+        weights, hits = self.average_weights(output, row, example.labels), 0
         for label, seen in zip(example.labels, weights, strict=True):
             region = example.picture.region(self.codec.labels[label])
-            found += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
-        return found, len(example.labels)
+            hits += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
+        return hits, len(example.labels)
 
     def trace_parts(self, example: ImageExample, output: ClassifierOutput) -> ForwardTrace:
         """Each label over the picture, the likeliest first."""

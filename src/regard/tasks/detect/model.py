@@ -139,10 +139,12 @@ class Detector(nn.Module):
         if noised is not None and noised.keep.shape[1]:
             content = torch.cat((content, self.named(noised.labels).flatten(1, 2).to(content.dtype)), dim=1)
             boxes, sets = torch.cat((boxes, noised.boxes.flatten(1, 2)), dim=1), Sets(real, noised.keep)
-        logits, found, looks = self.decode(content, boxes, source, sets, weights)
+        logits, boxes_by_layer, looks = self.decode(content, boxes, source, sets, weights)
         mine = logits[:, :, :count].masked_fill(~real[None, :, :, None], NEVER)
-        rest = None if sets.objects is None else (logits[:, :, count:], found[:, :, count:])
-        return Detected(mine, found[:, :, :count], proposals, rest, collect_weights(looks) if weights else NO_WEIGHTS, real)
+        rest = None if sets.objects is None else (logits[:, :, count:], boxes_by_layer[:, :, count:])
+        return Detected(
+            mine, boxes_by_layer[:, :, :count], proposals, rest, collect_weights(looks) if weights else NO_WEIGHTS, real
+        )
 
     def choose(
         self, data: Float[Tensor, "batch places size"], proposals: Proposals
@@ -163,17 +165,17 @@ class Detector(nn.Module):
         weights: bool,
     ) -> tuple[Float[Tensor, "layers batch all classes"], Float[Tensor, "layers batch all 4"], dict[str, Attended]]:
         """Classes and boxes after each layer, and where it looked for them; a layer's box is where the next one stands."""
-        logits, found, looks = list[Tensor](), list[Tensor](), dict[str, Attended]()
+        logits, predicted, looks = list[Tensor](), list[Tensor](), dict[str, Attended]()
         for number, (layer, head) in enumerate(zip(self.decoder, self.heads, strict=True)):
             layer = cast(Anchored, layer)
             data, where, look = layer(data, boxes, layer.cross.remember(source), sets, weights)
             said, corrected = head(self.norm(data), boxes, where)
             boxes = within(corrected.detach())
             logits.append(said)
-            found.append(corrected)
+            predicted.append(corrected)
             if weights and look.weights is not None:
                 looks[f"decoder.{number}.cross"] = look._replace(weights=look.weights[:, :, : sets.real.shape[1]])
-        return torch.stack(logits), torch.stack(found), looks
+        return torch.stack(logits), torch.stack(predicted), looks
 
 
 def reading(heads: int, query: int, key: int) -> Attention | None:
@@ -189,9 +191,9 @@ def within(boxes: Float[Tensor, "*rows 4"]) -> Float[Tensor, "*rows 4"]:
 def detections(detected: Detected, least: float = 0.05, most: int | None = None) -> list[Detections]:
     """What the last layer found in each picture, the surest first: queries with a class that is `least` likely or more."""
     scores, labels = detected.logits[-1].float().sigmoid().max(-1)
-    found = []
+    results = []
     for row in range(len(scores)):
         order = scores[row].argsort(descending=True, stable=True)
         order = order[scores[row][order] >= least][:most]
-        found.append(Detections(labels[row][order], within(detected.boxes[-1, row][order]), scores[row][order], order))
-    return found
+        results.append(Detections(labels[row][order], within(detected.boxes[-1, row][order]), scores[row][order], order))
+    return results

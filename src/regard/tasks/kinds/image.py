@@ -36,7 +36,7 @@ def assemble(
     known: Sequence[str],
     beside: Mapping[str, bytes],
 ) -> tuple[Experiment, Report]:
-    """An experiment of what was read, whose network begins with equal weights for equal seeds. `known` are its figures."""
+    """Assemble an experiment from encoded data; equal seeds initialise equal weights. `known` are its metrics."""
     if not examples or not valid:
         raise DataError(f"too little is there: {len(examples)} pictures to train on, {len(valid)} to validate with")
     if config.train.monitor not in known:

@@ -33,7 +33,7 @@ def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Seq
     if config.train.monitor not in known:
         right = [record.target or ""]
         figures = task.measure(right, right, [record.source], config).items()
-        known += [name for name, found in figures if isinstance(found, Measurement)]
+        known += [name for name, value in figures if isinstance(value, Measurement)]
         known += more
     if config.train.monitor not in known:
         raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")

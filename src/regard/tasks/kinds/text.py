@@ -111,10 +111,10 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
 
 def records(task: Writes, config: TextConfig) -> Tables:
     """What to train on and what to validate with: the files that are named, or what the task draws itself."""
-    found = tables(config.data, read, "source", texts)
-    if found is None:
-        found = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
-    return found.prepared(task.prepare)
+    splits = tables(config.data, read, "source", texts)
+    if splits is None:
+        splits = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
+    return splits.prepared(task.prepare)
 
 
 def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:

@@ -1,4 +1,4 @@
-"""Two towers: pictures and texts as vectors of one space, in which those that belong together are near."""
+"""Dual encoder: embeddings of pictures and texts in one space, where matching pairs are near."""
 
 import math
 from functools import partial
@@ -19,11 +19,11 @@ from regard.models.readout import NO_WEIGHTS, ImageEncoder, Weights, collect_wei
 from regard.models.types import Encoder
 
 HOTTEST = math.log(100.0)
-"""The highest logarithm of a scale: beyond it a softmax is a maximum, and training unsteady."""
+"""Maximum of the learned log-scale, as in CLIP: a larger one makes training unstable."""
 
 
 class Embedded(NamedTuple):
-    """Vectors of length 1, what they were made from, and where was looked."""
+    """Embeddings of norm 1, the encoder outputs that they were pooled from, and the attention weights."""
 
     vectors: Float[Tensor, "batch space"]
     encoded: Encoded
@@ -31,7 +31,7 @@ class Embedded(NamedTuple):
 
 
 class Tower(nn.Module):
-    """One vector for a source: what one learned query finds in it, beside its mean, in the common space.
+    """Pooling and projection of one encoder: attention of one learned query, concatenated with the summary of the source.
 
     e = W [attention(q, source); summary(source)],    e / |e|
     """
@@ -43,13 +43,13 @@ class Tower(nn.Module):
         self.output = nn.Linear(2 * encoder, space, bias=False)
 
     def forward(self, encoded: Encoded, weights: bool = False) -> tuple[Float[Tensor, "batch space"], Attended]:
-        found = self.query(encoded, weights)
-        both = torch.cat((found.context[:, 0], find_summary(encoded)), dim=-1)
-        return F.normalize(self.output(self.drop(both)), dim=-1), found
+        attended = self.query(encoded, weights)
+        both = torch.cat((attended.context[:, 0], find_summary(encoded)), dim=-1)
+        return F.normalize(self.output(self.drop(both)), dim=-1), attended
 
 
 class Towers(nn.Module):
-    """A tower for pictures and one for texts; the nearer two vectors, the likelier they belong together.
+    """Dual encoder of pictures and texts: logits are scaled cosine similarities.
 
         logits_ij = s · p_i · t_j,    s = exp(learned), at most 100
 
@@ -75,28 +75,28 @@ class Towers(nn.Module):
 
     @property
     def scale(self) -> Float[Tensor, ""]:
-        """How much a similarity counts: one over the temperature."""
+        """Scale of the similarities, the inverse of the temperature."""
         return self.heat.clamp_max(HOTTEST).exp()
 
     def see(self, pictures: Images, *, weights: bool = False) -> Embedded:
-        """Pictures as vectors."""
+        """Embed pictures."""
         encoded = self.pictures(pictures)
-        vectors, found = self.picture(encoded, weights)
-        return Embedded(vectors, encoded, collect_weights({"picture.query.attention": found}))
+        vectors, attended = self.picture(encoded, weights)
+        return Embedded(vectors, encoded, collect_weights({"picture.query.attention": attended}))
 
     def read(self, texts: Padded, *, weights: bool = False) -> Embedded:
-        """Texts as vectors."""
+        """Embed texts."""
         encoded = self.texts(texts)
-        vectors, found = self.text(encoded, weights)
-        return Embedded(vectors, encoded, collect_weights({"text.query.attention": found}))
+        vectors, attended = self.text(encoded, weights)
+        return Embedded(vectors, encoded, collect_weights({"text.query.attention": attended}))
 
     def forward(self, pictures: Images, texts: Padded) -> Float[Tensor, "pictures texts"]:
-        """The logits of every picture with every text."""
+        """Logits of every picture with every text."""
         return self.compare(self.see(pictures).vectors, self.read(texts).vectors)
 
     def compare(
         self, pictures: Float[Tensor, "pictures space"], texts: Float[Tensor, "texts space"]
     ) -> Float[Tensor, "pictures texts"]:
-        """The logits of vectors, in float32 whatever an autocast computes in: a half cannot tell near ones apart."""
+        """Logits of embeddings, in float32 even under autocast: half precision cannot separate close similarities."""
         with torch.autocast(pictures.device.type, enabled=False):
             return self.scale * pictures.float() @ texts.float().mT

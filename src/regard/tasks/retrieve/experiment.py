@@ -69,8 +69,8 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     begin, named = start(config, load_codec, out), tables(config.data, read, "picture", pictures)
     synthetic = (None, None) if named else synthesise_samples(task, config.data)
     first, second = ([sample.record for sample in part or ()] for part in synthetic)
-    found = (named or Tables(first, second)).prepared(task.prepare)
-    first, second = found.train, found.valid
+    prepared = (named or Tables(first, second)).prepared(task.prepare)
+    first, second = prepared.train, prepared.valid
     if named:
         present([*first, *second])
     codec = begin.codec if begin else PairCodec.fit(first, config.data, config.model.stride)
@@ -79,7 +79,7 @@ def experiment(name: str, task: Task, config: RetrieveConfig, out: Path | None =
     positives = PositivePairs.of(pairs(training.examples))
     cost = partial(compute_loss, positives, config.dropout.words)
     files = write_samples(synthetic[1] or ())
-    report = training.report._replace(held_out=found.held_out)
+    report = training.report._replace(held_out=prepared.held_out)
     return assemble(name, config, begin, codec, training.examples, valid.examples, report, cost, FIGURES, files)
 
 

@@ -34,10 +34,10 @@ class Across(nn.Module):
         entered = self.around_self.normalise_input(text.data)
         heard = self.self(entered, self.self.remember(Encoded(entered, text.keep))).context
         data = self.around_self.add(text.data, heard)
-        found = call_attention(self.cross, self.around_cross.normalise_input(data), self.cross.remember(picture), weights)
-        data = self.around_cross.add(data, self.fit(found.context))
+        attended = call_attention(self.cross, self.around_cross.normalise_input(data), self.cross.remember(picture), weights)
+        data = self.around_cross.add(data, self.fit(attended.context))
         data = self.around_feedforward.add(data, self.feedforward(self.around_feedforward.normalise_input(data)))
-        return Encoded(data, text.keep), found
+        return Encoded(data, text.keep), attended
 
 
 class Reranking(nn.Module):

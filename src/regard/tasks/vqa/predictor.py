@@ -94,9 +94,9 @@ class Answerer(ForwardPredictor):
         """
         read = set(self.codec.select_fitting([example.record for example in examples]))
         rows = [
-            [*found[:2], found[2] * (index in read), *found[3:]]
+            [*row[:2], row[2] * (index in read), *row[3:]]
             for indices, batch in self.batches(examples)
-            for index, found in zip(indices, self.scored([examples[index] for index in indices], batch), strict=True)
+            for index, row in zip(indices, self.scored([examples[index] for index in indices], batch), strict=True)
         ]
         table: Rows = np.array(rows, dtype=np.float64)
 
@@ -146,8 +146,8 @@ class Answerer(ForwardPredictor):
 def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
     """The last look at the picture, the mean of its heads."""
     name = [name for name in weights if name.endswith("regions")][-1]
-    found: Tensor = weights[name].float().mean(1).cpu()
-    return found
+    last_weights: Tensor = weights[name].float().mean(1).cpu()
+    return last_weights
 
 
 def count_hit(sample: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:

@@ -51,7 +51,7 @@ def fold(graph: Graph, most: int) -> Folded:
         start, end = homes[arrow.start], homes[arrow.end]
         if start != end:
             roles.setdefault((start, end), set()).update(arrow.role.split(",") if arrow.role else ())
-    return Folded(list(boxes.values()), [Arrow(*ends, ", ".join(sorted(found))) for ends, found in roles.items()])
+    return Folded(list(boxes.values()), [Arrow(*ends, ", ".join(sorted(names))) for ends, names in roles.items()])
 
 
 def _repeats(drawn: Mapping[str, Node], arrows: list[Arrow]) -> tuple[dict[str, int], list[Arrow]]:
@@ -82,15 +82,15 @@ class _Copy(NamedTuple):
 
 def _runs(prefix: str, parts: Mapping[int, list[str]], drawn: Mapping[str, Node]) -> dict[str, _Copy]:
     """Every module of the layers after a prefix, and which layer stands for its own."""
-    found: dict[str, _Copy] = {}
+    copies: dict[str, _Copy] = {}
     first, before = 0, None
     for number in sorted(parts):
         shape = {suffix: drawn[f"{prefix}{number}{suffix}"].kind for suffix in parts[number]}
         if shape != before:
             first, before = number, shape
         for suffix in parts[number]:
-            found[f"{prefix}{number}{suffix}"] = _Copy(number, first, f"{prefix}{first}{suffix}")
-    return found
+            copies[f"{prefix}{number}{suffix}"] = _Copy(number, first, f"{prefix}{first}{suffix}")
+    return copies
 
 
 def _moved(path: str, layer: Mapping[str, _Copy]) -> str:
@@ -109,12 +109,12 @@ def _prefixes(path: str) -> list[str]:
 
 def _parts(prefix: str, paths: Iterable[str]) -> dict[int, list[str]]:
     """By number, what follows it in the paths that begin with a prefix and a number."""
-    found: dict[int, list[str]] = {}
+    parts: dict[int, list[str]] = {}
     for path in paths:
         match = re.match(rf"{re.escape(prefix)}(\d+)(\..*)?$", path)
         if match:
-            found.setdefault(int(match[1]), []).append(match[2] or "")
-    return found
+            parts.setdefault(int(match[1]), []).append(match[2] or "")
+    return parts
 
 
 def _homes(kept: Mapping[str, Node], most: int) -> dict[str, str]:

@@ -42,7 +42,7 @@ def families(lang: str | None = None) -> list[str]:
 
 
 def enough(text: str, lang: str | None = None) -> list[str]:
-    """Those of the fonts that the characters of a text need; looking through more takes time for every word."""
+    """Select the installed fonts that the characters of a text need; matplotlib searches every font for every word."""
     chosen, left = [LATIN], missing(text, [LATIN])
     for name in families(lang):
         still = missing("".join(left), [name])
@@ -67,7 +67,7 @@ def missing(text: str, fonts: Iterable[str]) -> set[str]:
 
 
 def warn(texts: Mapping[str, Iterable[str]]) -> set[str]:
-    """One warning for all that a figure cannot show, given its texts by language; returns the missing characters."""
+    """Warn once of all characters without a font, given the texts by language; return these characters."""
     gone: set[str] = set()
     for lang, words in texts.items():
         gone |= missing("".join(words), families(lang))
@@ -96,5 +96,5 @@ def _package(letter: str) -> str:
 
 
 def _selects(letter: str) -> bool:
-    """Whether the character only chooses how the one before it looks."""
+    """True for a variation selector."""
     return "\ufe00" <= letter <= "\ufe0f"

@@ -122,15 +122,15 @@ def _box(axes: Axes, box: Box, text: _Text, place: tuple[float, int], high: floa
 
 def _ports(arrows: list[Arrow], places: Layout, texts: dict[str, _Text]) -> list[tuple[float, float]]:
     """Where each arrow leaves and where it enters: side by side along the box, in the order in which they come."""
-    found = [[0.0, 0.0] for _ in arrows]
+    ports = [[0.0, 0.0] for _ in arrows]
     for name in texts:
         for side in (0, 1):
             mine = [number for number, arrow in enumerate(arrows) if (arrow.start, arrow.end)[side] == name]
             mine.sort(key=lambda number, side=side: _next(arrows[number], places.bends[number], places, side))  # type: ignore[misc]
             step = min(texts[name].width * 0.7 / max(len(mine), 1), 34.0 if side else 8.0)
             for place, number in enumerate(mine):
-                found[number][side] = places.places[name][0] + (place - (len(mine) - 1) / 2) * step
-    return [(start, end) for start, end in found]
+                ports[number][side] = places.places[name][0] + (place - (len(mine) - 1) / 2) * step
+    return [(start, end) for start, end in ports]
 
 
 def _next(arrow: Arrow, bend: list[tuple[float, int]], places: Layout, side: int) -> float:

@@ -44,14 +44,14 @@ def draw(subject: Subject, *, strongest: int = STRONGEST, upright: bool | None =
     queries, keys = [names[row] for row in subject.rows], labels(subject.keys)
     spread = [_spread(text, axis) for text, axis in ((queries, subject.queries), (keys, subject.keys))]
     fits = max(label.width for label in spread) <= (subject.width - 0.7) * 72
-    found = links(matrix, strongest)
+    pairs = links(matrix, strongest)
     stand = upright or (upright is None and not fits)
     tall = min(max(len(queries), len(keys)) * POINTS * LEADING / 72 + 0.35, LONGEST) if stand else 1.25
     with subject.drawing(tall) as drawing:
         if stand:
-            _columns(drawing.add_subplot(), subject, queries, keys, found)
+            _columns(drawing.add_subplot(), subject, queries, keys, pairs)
         else:
-            _rows(drawing.add_subplot(), subject, (queries, keys), spread, found)
+            _rows(drawing.add_subplot(), subject, (queries, keys), spread, pairs)
         drawing.settle()
     said = f"{subject.title}; the {strongest} strongest keys of each query, wide and dark by weight, above {HARD:g} outlined"
     return add_metadata(drawing, subject.title, said)
@@ -60,11 +60,11 @@ def draw(subject: Subject, *, strongest: int = STRONGEST, upright: bool | None =
 def links(matrix: Array, strongest: int) -> list[Link]:
     """The strongest keys of each query, weakest first, so that strong lines lie on top."""
     floor = FAINT * float(matrix.max(initial=0))
-    found = []
+    pairs = []
     for query, row in enumerate(matrix):
         best = np.argsort(-row, kind="stable")[:strongest]
-        found += [Link(query, int(key), float(row[key])) for key in best if row[key] > floor]
-    return sorted(found, key=lambda link: link.weight)
+        pairs += [Link(query, int(key), float(row[key])) for key in best if row[key] > floor]
+    return sorted(pairs, key=lambda link: link.weight)
 
 
 class _Spread(NamedTuple):
@@ -81,7 +81,7 @@ def _spread(words: list[str], axis: Axis) -> _Spread:
 
 
 def _rows(
-    axes: Axes, subject: Subject, words: tuple[list[str], list[str]], spread: list[_Spread], found: list[Link]
+    axes: Axes, subject: Subject, words: tuple[list[str], list[str]], spread: list[_Spread], pairs: list[Link]
 ) -> None:
     """Keys in a line above, queries in a line below, each spread over the whole width."""
     room = (subject.width - 0.7) * 72
@@ -100,12 +100,12 @@ def _rows(
         family = enough("".join(words[line]), lang)
         for word, place in zip(words[line], places[line], strict=True):
             axes.text(place, height, word, ha="center", va="bottom" if line else "top", family=family)
-    for link in found:
+    for link in pairs:
         start, end = (places[0][link.query], 0.03), (places[1][link.key], 0.97)
         _line(axes, Path([start, (start[0], 0.5), (end[0], 0.5), end], CURVE), link, subject.palette)
 
 
-def _columns(axes: Axes, subject: Subject, queries: list[str], keys: list[str], found: list[Link]) -> None:
+def _columns(axes: Axes, subject: Subject, queries: list[str], keys: list[str], pairs: list[Link]) -> None:
     """Queries down the left side, keys down the right one, both as long as the figure is high."""
     other = axes.twinx()
     for side, words, axis in ((axes, queries, subject.queries), (other, keys, subject.keys)):
@@ -116,7 +116,7 @@ def _columns(axes: Axes, subject: Subject, queries: list[str], keys: list[str], 
     axes.set(xlim=(0, 1), xticks=[])
     axes.set_ylabel(role(subject.attention_map.query, subject.queries, "queries"))
     other.set_ylabel(role(subject.attention_map.key, subject.keys, "keys"))
-    for link in found:
+    for link in pairs:
         start = (0.02, (link.query + 0.5) / len(queries))
         end = (0.98, (link.key + 0.5) / len(keys))
         middle = len(queries)

@@ -22,18 +22,18 @@ FOCUS = "focus: mean key position, ± its spread"
 
 def draw(subject: Subject) -> Drawing:
     """Received attention along the keys; sharpness, focus and sink along the queries. Of several heads the mean is bold."""
-    found = summary(subject.attention_map, subject.example.axes)
-    heads = len(found.entropy)
+    statistics = summary(subject.attention_map, subject.example.axes)
+    heads = len(statistics.entropy)
     if subject.head is not None and not 0 <= subject.head < heads:
         raise ValueError(f"{subject.attention_map.name!r} has {heads} heads, counted from 0; asked for head {subject.head}")
     pick = slice(None) if subject.head is None else slice(subject.head, subject.head + 1)
-    sinks = "sink: share on " + _sinks(found.sinks, subject.keys)
+    sinks = "sink: share on " + _sinks(statistics.sinks, subject.keys)
     with subject.drawing(5.0, sinks) as drawing:
         first, second, third, fourth = drawing.subplots(4)
-        _received(first, found.received[pick])
-        _sharpness(second, found, pick, len(subject.keys))
-        _focus(third, found, pick, len(subject.keys))
-        _curves(fourth, found.sink[pick])
+        _received(first, statistics.received[pick])
+        _sharpness(second, statistics, pick, len(subject.keys))
+        _focus(third, statistics, pick, len(subject.keys))
+        _curves(fourth, statistics.sink[pick])
         fourth.set(ylim=(-0.03, 1.03), ylabel="share")
         for panel, text in ((first, RECEIVED), (second, SHARPNESS), (third, FOCUS), (fourth, sinks)):
             panel.set_title(_wrapped(text, (subject.width - 1.0) * 72), loc="left", linespacing=1.1)
@@ -48,7 +48,7 @@ def draw(subject: Subject) -> Drawing:
 
 
 def _received(panel: Axes, values: Array) -> None:
-    """On a scale of halves and doubles, with a band from a half to twice uniform attention."""
+    """Draw received attention on a logarithmic axis, with a band from a half to twice uniform attention."""
     panel.set_yscale("log", base=2)
     highest = max(4.0, float(np.nanmax(values, initial=1)) * 1.2)
     panel.axhspan(0.5, 2, color="#e8e8e8", zorder=0)
@@ -62,32 +62,32 @@ def _received(panel: Axes, values: Array) -> None:
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"1/{1 / value:.0f}" if value < 1 else f"{value:.0f}"))
 
 
-def _sharpness(panel: Axes, found: Statistics, pick: slice, keys: int) -> None:
-    """Largest weight on the left, effective keys on the right: two measures, told apart by colour, dash and name."""
-    blue = _curves(panel, found.largest[pick])
-    panel.set_ylim(-0.03, max(1.03, float(np.nanmax(found.largest[pick], initial=1))))
+def _sharpness(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> None:
+    """Draw the largest weight on the left axis and effective keys on the right one, in different colours and dashes."""
+    blue = _curves(panel, statistics.largest[pick])
+    panel.set_ylim(-0.03, max(1.03, float(np.nanmax(statistics.largest[pick], initial=1))))
     panel.set_ylabel("largest", color=blue)
     other = panel.twinx()
-    orange = _curves(other, found.effective[pick], colour=5, dashes=(0, (3, 1.2)), thin=False)
-    other.set_ylim(0, max(2.0, float(np.nanmax(found.effective[pick], initial=1)) * 1.1))
+    orange = _curves(other, statistics.effective[pick], colour=5, dashes=(0, (3, 1.2)), thin=False)
+    other.set_ylim(0, max(2.0, float(np.nanmax(statistics.effective[pick], initial=1)) * 1.1))
     other.yaxis.set_major_locator(MaxNLocator(3, integer=True))
     other.set_ylabel("eff. keys", color=orange)
     other.spines[["top", "left", "bottom"]].set_visible(False)
 
 
-def _focus(panel: Axes, found: Statistics, pick: slice, keys: int) -> None:
-    """The mean key of each query, and a band as wide as attention stands around it."""
-    middle, spread = _mean(found.focus[pick]), _mean(found.spread[pick])
+def _focus(panel: Axes, statistics: Statistics, pick: slice, keys: int) -> None:
+    """Draw the mean key of each query, with a band of its standard deviation."""
+    middle, spread = _mean(statistics.focus[pick]), _mean(statistics.spread[pick])
     places = np.arange(len(middle))
     colour = table("okabe_ito")[4] / 255
     panel.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
-    _curves(panel, found.focus[pick])
+    _curves(panel, statistics.focus[pick])
     panel.set(ylim=(-0.5, max(keys - 0.5, 0.5)), ylabel="key")
     panel.yaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
 def _curves(panel: Axes, values: Array, colour: int = 4, dashes: object = "-", thin: bool = True) -> Array:
-    """The mean of the heads in bold over a thin line for each; returns its colour."""
+    """Draw the mean of the heads in bold over a thin line for each; return its colour."""
     shade: Array = table("okabe_ito")[colour] / 255
     few = "o" if values.shape[1] < 30 else ""
     if thin and 1 < len(values) <= THIN:

@@ -119,9 +119,9 @@ def matrix(attention_map: AttentionMap, head: int | None) -> Array:
 
 def allowed(attention_map: AttentionMap, head: int | None, queries: int) -> Array | None:
     """Where a head, or any head, may look, in the rows that were recorded."""
-    found = attention_map.allowed
-    if found is None:
+    mask = attention_map.allowed
+    if mask is None:
         return None
-    if found.ndim == 3:
-        found = np.asarray(found.any(0) if head is None else found[head])
-    return found[list(attention_map.rows)] if attention_map.rows is not None and len(found) == queries else found
+    if mask.ndim == 3:
+        mask = np.asarray(mask.any(0) if head is None else mask[head])
+    return mask[list(attention_map.rows)] if attention_map.rows is not None and len(mask) == queries else mask

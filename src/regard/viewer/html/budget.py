@@ -204,11 +204,11 @@ def _strongest(attention: PagedAttention) -> Iterator[Wish]:
         )
     share = min(1.0, shown / whole) if whole else 1.0
 
-    found: Table = {"share": share}
+    table: Table = {"share": share}
 
     def put(ref: Ref) -> None:  # keys without their weights, where these did not fit, are of no use
-        found["keys" if ref["dtype"] == "u32" else "weights"] = ref
-        attention.table["top"] = found if len(found) == 3 else None
+        table["keys" if ref["dtype"] == "u32" else "weights"] = ref
+        attention.table["top"] = table if len(table) == 3 else None
 
     yield Wish("attentions' strongest keys", keys.nbytes, lambda: keys, put)
     yield Wish("attentions' strongest weights", weights.nbytes, lambda: weights, put)
@@ -220,8 +220,8 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
         example = trace.examples[frame.example]
         attentions = {attention.name: attention for attention in example.attentions}
         scales = {entry["id"]: entry["scale"] for entry in run["examples"][frame.example]["attentions"]}
-        found = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
-        table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": found}
+        encoded = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
+        table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": encoded}
         run["training"].append(table)
         for name, weights in frame.weights.items():
             make = partial(_moment, example, attentions[name], weights, scales[name])

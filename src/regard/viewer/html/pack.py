@@ -56,10 +56,10 @@ def size(budget: str | int) -> int:
     """A number of bytes from "16MB", "512 KiB" or a plain number."""
     if isinstance(budget, int):
         return budget
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
-    if not found or found[2].lower() not in UNITS:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", budget)
+    if not match or match[2].lower() not in UNITS:
         raise ValueError(f"a budget is a size such as 16MB or 512KiB, got {budget!r}")
-    return int(float(found[1]) * UNITS[found[2].lower()])
+    return int(float(match[1]) * UNITS[match[2].lower()])
 
 
 def _packed(array: Array) -> str:

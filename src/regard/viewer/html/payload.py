@@ -108,14 +108,14 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
 
 
 def _attention(example: Example, attention_map: AttentionMap, film: Sequence[Frame], pack: Pack) -> Table:
-    found = summary(attention_map, example.axes, example.gold)
+    statistics = summary(attention_map, example.axes, example.gold)
     mask = "full" if attention_map.allowed is None else "causal" if causal(attention_map.allowed) else "given"
     return {
         "id": attention_map.name,
         "query": attention_map.query,
         "key": attention_map.key,
         "layer": attention_map.layer,
-        "heads": len(found.entropy),
+        "heads": len(statistics.entropy),
         "queries": len(example.axes[attention_map.query]),
         "keys": len(example.axes[attention_map.key]),
         "mask": mask,
@@ -127,8 +127,8 @@ def _attention(example: Example, attention_map: AttentionMap, film: Sequence[Fra
         "source": attention_map.source,
         "rows": None if attention_map.rows is None else list(attention_map.rows),
         "recorded": attention_map.weights is not None,
-        "statistics": {name: pack.add(curve) for name, curve in found.curves.items()},
-        "summary": found.numbers,
+        "statistics": {name: pack.add(curve) for name, curve in statistics.curves.items()},
+        "summary": statistics.numbers,
         "thumbnails": None,
         "top": None,
         "full": {},

@@ -95,9 +95,9 @@ def template() -> str:
 
 def _hashes(page: str, tag: str) -> str:
     """The digests of every block of this kind that a browser would take; blocks of data have another type."""
-    found = re.findall(rf"<{tag}(?: type=\"module\")?(?: crossorigin)?>(.*?)</{tag}>", page, flags=re.DOTALL)
+    scripts = re.findall(rf"<{tag}(?: type=\"module\")?(?: crossorigin)?>(.*?)</{tag}>", page, flags=re.DOTALL)
     digests = (
-        base64.b64encode(hashlib.sha256(script.encode("utf-8", "surrogatepass")).digest()).decode() for script in found
+        base64.b64encode(hashlib.sha256(script.encode("utf-8", "surrogatepass")).digest()).decode() for script in scripts
     )
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 

@@ -31,14 +31,14 @@ def answers(output: Any, steps: int, tokenizer: Any) -> list[Answer]:
     beams = getattr(output, "beam_indices", None)
     sequences = output.sequences.tolist()
     prompt = len(sequences[0]) - (steps if beams is None else beams.shape[1])
-    found = []
+    answered = []
     for number, ids in enumerate(sequences):
         if beams is not None:
             rows = [row for row in beams[number].tolist() if row >= 0]
         else:
             rows = [number] * _length(ids[prompt:], ends(tokenizer))
-        found.append(Answer(number, ids[: prompt + len(rows)], prompt, rows))
-    return found
+        answered.append(Answer(number, ids[: prompt + len(rows)], prompt, rows))
+    return answered
 
 
 def ends(tokenizer: Any) -> list[int]:

@@ -19,7 +19,7 @@ def choices(output: Any, answer: Answer, target: Text, offset: int, count: int, 
     if not scores:
         return ()
     searched = getattr(output, "beam_indices", None) is not None
-    labels, found = target.labels, []
+    labels, steps = target.labels, []
     for step, row in enumerate(answer.rows):
         line = scores[step][row].float()
         logprobs = line if searched else line.log_softmax(-1)  # a beam search has taken the logarithm already
@@ -31,16 +31,16 @@ def choices(output: Any, answer: Answer, target: Text, offset: int, count: int, 
         )
         chosen = float(logprobs[answer.ids[answer.prompt + step]])
         if np.isfinite(chosen):
-            found.append(Choice(offset + step, labels[offset + step], chosen, others))
-    return tuple(found)
+            steps.append(Choice(offset + step, labels[offset + step], chosen, others))
+    return tuple(steps)
 
 
 def tree(output: Any, answer: Answer, tokenizer: Any, attention: str, cross: Any) -> Beams | None:
     """The whole beam search that an answer came out of, or None where it cannot be found again."""
-    found = _searched(output, answer, tokenizer)
-    if found is None:
+    replayed = _searched(output, answer, tokenizer)
+    if replayed is None:
         return None
-    search, width = found
+    search, width = replayed
     base = answer.rows[0] // width * width
     best = search.find(answer.ids[answer.prompt :], [row - base for row in answer.rows])
     if best is None:
@@ -68,18 +68,18 @@ def _searched(output: Any, answer: Answer, tokenizer: Any) -> tuple[Tree, int] |
 
 def _over(output: Any, answer: Answer, tokenizer: Any) -> list[int]:
     """The tokens that end a text: those that the tokenizer knows, and the last of an answer that was done early."""
-    found = set(ends(tokenizer))
+    end_tokens = set(ends(tokenizer))
     if len(answer.rows) < len(output.scores):
-        found.add(answer.ids[-1])
-    return sorted(found)
+        end_tokens.add(answer.ids[-1])
+    return sorted(end_tokens)
 
 
 def _looked(search: Tree, cross: Sequence[Sequence[Any]], base: int) -> Array:
     """(steps, rows, keys): where each row of the tree looked when it wrote its token, the mean of the last layer's heads."""
     keys = cross[0][-1].shape[3]
-    found = np.zeros((len(search.steps), search.broadest, keys), np.float16)
+    weights = np.zeros((len(search.steps), search.broadest, keys), np.float16)
     for step, rows in enumerate(search.steps):
         means = array_of(cross[step][-1], "cross attention").mean(1, dtype=np.float32)[:, -1]
         for place, row in enumerate(rows):
-            found[step, place] = means[base + row.parent]
-    return found
+            weights[step, place] = means[base + row.parent]
+    return weights

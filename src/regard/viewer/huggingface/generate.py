@@ -20,9 +20,9 @@ def generated(output: Any, reading: Reading) -> tuple[list[Example], list[str]]:
     """Every answer, and what there is to say about them."""
     stacks = stacks_of(output)
     steps = next(len(stack) for stack in (stacks.own, stacks.cross) if stack is not None)
-    found = answers(output, steps, reading.tokenizer)
+    texts = answers(output, steps, reading.tokenizer)
     write = _continued if stacks.single else _answered
-    examples = [write(output, answer, len(found), stacks, reading) for answer in found]
+    examples = [write(output, answer, len(texts), stacks, reading) for answer in texts]
     searched = getattr(output, "beam_indices", None) is not None
     return examples, [NO_TREE] if searched and any(example.beams is None for example in examples) else []
 

@@ -32,12 +32,12 @@ def covered(ids: Sequence[int], tokenizer: Any = None, lang: str | None = None) 
 
 def plain(tokenizer: Any) -> Any:
     """The tokenizer itself, where a processor of sound or pictures holds one."""
-    found = tokenizer if hasattr(tokenizer, "convert_ids_to_tokens") else getattr(tokenizer, "tokenizer", None)
-    if not hasattr(found, "convert_ids_to_tokens"):
+    inner = tokenizer if hasattr(tokenizer, "convert_ids_to_tokens") else getattr(tokenizer, "tokenizer", None)
+    if not hasattr(inner, "convert_ids_to_tokens"):
         raise TraceError(
             f"needs the tokenizer of a transformers model, as AutoTokenizer gives it, got {type(tokenizer).__name__}"
         )
-    return found
+    return inner
 
 
 def shown(number: int, tokenizer: Any = None) -> str:
@@ -67,7 +67,7 @@ def named(number: int, tokenizer: Any) -> str:
 
 
 def _spans(ids: Sequence[int], tokenizer: Any) -> tuple[str, list[tuple[int, int]]]:
-    """The text of all tokens, and the characters of it that each had a part in.
+    """Decode all tokens to one text, and find the span of characters that each token covers.
 
     `whole` is the token from which on text is still open, `before` one place to decode from so that the blank between two
     words is kept: decoders drop it in front of the first.
@@ -92,7 +92,7 @@ def _spans(ids: Sequence[int], tokenizer: Any) -> tuple[str, list[tuple[int, int
 
 
 def _without_blanks(text: str, first: int, end: int) -> tuple[int, int]:
-    """The same characters without the blanks around them, unless they are nothing else."""
+    """Span without surrounding whitespace, unless it is whitespace alone."""
     inside = text[first:end]
     if not inside.strip():
         return first, end

@@ -39,14 +39,14 @@ class Tree:
         for step, (token, row) in enumerate(zip(tokens, rows, strict=True)):
             if step and row != at:
                 return None
-            found = [
+            indices = [
                 place
                 for place, hypothesis in enumerate(self.steps[step])
                 if (hypothesis.parent, hypothesis.token) == (row, token)
             ]
-            if not found:
+            if not indices:
                 return None
-            at = found[0]
+            at = indices[0]
         return len(tokens) - 1, at
 
     @property
@@ -56,17 +56,17 @@ class Tree:
 
     def parents(self) -> Array:
         """(steps, rows): the row before, -1 where there is none."""
-        found = np.full((len(self.steps), self.broadest), -1, np.int32)
+        parents = np.full((len(self.steps), self.broadest), -1, np.int32)
         for step, rows in enumerate(self.steps):
-            found[step, : len(rows)] = [row.parent if row.score > NOBODY else -1 for row in rows]
-        return found
+            parents[step, : len(rows)] = [row.parent if row.score > NOBODY else -1 for row in rows]
+        return parents
 
     def scores(self) -> Array:
         """(steps, rows): sums of log-probabilities, 0 where there is nobody."""
-        found = np.zeros((len(self.steps), self.broadest), np.float32)
+        scores = np.zeros((len(self.steps), self.broadest), np.float32)
         for step, rows in enumerate(self.steps):
-            found[step, : len(rows)] = [row.score if row.score > NOBODY else 0 for row in rows]
-        return found
+            scores[step, : len(rows)] = [row.score if row.score > NOBODY else 0 for row in rows]
+        return scores
 
     def ended(self) -> Array:
         """(steps, rows): True where a hypothesis finished."""

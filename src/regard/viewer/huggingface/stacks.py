@@ -33,8 +33,8 @@ class Stacks(NamedTuple):
 def stacks_of(output: Any) -> Stacks:
     """What a model returned, whichever of its kinds of output it is."""
     own = getattr(output, "decoder_attentions", None) or getattr(output, "attentions", None)
-    found = (getattr(output, "encoder_attentions", None), own, getattr(output, "cross_attentions", None))
-    stacks = Stacks(*(stack if _there(stack) else None for stack in found))
+    groups = (getattr(output, "encoder_attentions", None), own, getattr(output, "cross_attentions", None))
+    stacks = Stacks(*(stack if _there(stack) else None for stack in groups))
     if stacks == Stacks(None, None, None):
         raise TraceError(f"this {type(output).__name__} holds no attention weights: {EAGER}")
     return stacks

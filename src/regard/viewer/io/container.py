@@ -136,11 +136,11 @@ def _together(places: Mapping[str, Place], first: int, size: int, path: Path) ->
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
         raise ValueError(f"the key {twice!r} stands twice")
-    return found
+    return table
 
 
 def _no_number(text: str) -> NoReturn:

@@ -94,7 +94,7 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
 
 
 def _gold(gold: Links) -> dict[str, Any]:
-    pairs = {name: [list(pair) for pair in found] for name, found in (("sure", gold.sure), ("possible", gold.possible))}
+    pairs = {name: [list(pair) for pair in links] for name, links in (("sure", gold.sure), ("possible", gold.possible))}
     return {"query": gold.query, "key": gold.key, **pairs}
 
 

@@ -37,10 +37,10 @@ KNOWN |= {
 @cache
 def schema() -> dict[str, Any]:
     """What a manifest must be."""
-    found: dict[str, Any] = json.loads(
+    rules: dict[str, Any] = json.loads(
         resources.files("regard.viewer.io").joinpath("schema.json").read_text(encoding="utf-8")
     )
-    return found
+    return rules
 
 
 def fault(value: Any, rule: dict[str, Any] | bool | None = None, where: str = "") -> str | None:
@@ -89,7 +89,7 @@ def _inside(value: Any, rule: dict[str, Any], where: str) -> str | None:
         first = rule.get("prefixItems", [])
         rules = [*first, *[rule.get("items", True)] * (len(value) - len(first))]
         entries = ((f"{where}[{place}]", entry, part) for place, (entry, part) in enumerate(zip(value, rules, strict=False)))
-        return next((found for place, entry, part in entries if (found := fault(entry, part, place))), None)
+        return next((problem for place, entry, part in entries if (problem := fault(entry, part, place))), None)
     if isinstance(value, dict):
         dot = f"{where}." if where else ""
         for name in rule.get("required", ()):
@@ -97,7 +97,7 @@ def _inside(value: Any, rule: dict[str, Any], where: str) -> str | None:
                 return f"{dot}{name} is missing"
         known, others = rule.get("properties", {}), rule.get("additionalProperties", True)
         return next(
-            (found for name, entry in value.items() if (found := fault(entry, known.get(name, others), f"{dot}{name}"))),
+            (problem for name, entry in value.items() if (problem := fault(entry, known.get(name, others), f"{dot}{name}"))),
             None,
         )
     return None

@@ -1,4 +1,4 @@
-"""The curves that say how strong an attention was along time, each with its definition.
+"""Statistics of attention weights along queries and keys, each with its definition.
 
 Everything takes weights as (..., queries, keys). Shares are |a| / Σ |a|: for weights that sum to one these are the weights,
 for others (sigmoid, signed mixtures) they make entropy and positions mean the same, as in `regard.attention.statistics`.
@@ -26,7 +26,7 @@ def shares(weights: Array) -> Array:
 
 
 def baseline(allowed: Array | None, queries: int, keys: int) -> Array:
-    """What each key would receive if every query spread itself evenly over the keys it may see.
+    """Attention that each key receives under uniform attention over the allowed keys.
 
         baseline_k = Σ_q allowed(q, k) / (number of keys that q may see)
 
@@ -40,7 +40,7 @@ def baseline(allowed: Array | None, queries: int, keys: int) -> Array:
 
 
 def received(weights: Array, allowed: Array | None = None) -> Array:
-    """The attention each key receives, in units of what uniform attention would give it; 0 for a key nobody may see.
+    """Attention received by each key, relative to uniform attention; 0 for a key that no query may see.
 
         received_k = Σ_q a(q, k) / baseline_k
 
@@ -57,7 +57,7 @@ def over(total: Array, base: Array) -> Array:
 
 
 def entropy(weights: Array) -> Array:
-    """-Σ p log p of each query, in nats: 0 when one key has it all, log of the number of keys when all have the same."""
+    """Entropy -Σ p log p of each query, in nats: 0 for a one-hot row, log of the number of keys for a uniform one."""
     size = np.abs(np.asarray(weights, np.float64))
     total = size.sum(-1)
     logs = (size * np.log(np.maximum(size, TINY))).sum(-1)
@@ -65,7 +65,7 @@ def entropy(weights: Array) -> Array:
 
 
 class Sharpness(NamedTuple):
-    """How decided each query was: its `largest` weight, and over how many keys it spread, exp(entropy)."""
+    """Sharpness of each query: its `largest` weight and its effective number of keys, exp(entropy)."""
 
     largest: Array
     effective: Array
@@ -78,7 +78,7 @@ def sharpness(weights: Array) -> Sharpness:
 
 
 class Focus(NamedTuple):
-    """Where each query stood among the keys: the `mean` position and the standard deviation around it, its `spread`."""
+    """Mean key position of each query, and the standard deviation around it, its `spread`."""
 
     mean: Array
     spread: Array
@@ -94,7 +94,7 @@ def focus(weights: Array) -> Focus:
 
 
 def sinks(axis: Axis) -> tuple[int, ...]:
-    """The keys that stand for no content: special tokens, tokens of punctuation alone, places before a picture's patches.
+    """Keys without content: special tokens, punctuation, positions before a picture's patches.
 
     `sink` adds the first key, where models put attention that they have no use for.
     """
@@ -113,7 +113,7 @@ def sink(weights: Array, special: tuple[int, ...] = ()) -> Array:
 
 
 def diagonality(weights: Array) -> Array:
-    """How close attention stays to the diagonal: 1 on it, about 1/2 for uniform attention, 0 in the corners farthest off.
+    """Diagonality: 1 for attention on the diagonal, about 1/2 for uniform attention, 0 in the farthest corners.
 
         1 - mean over queries of  (Σ_k p(q, k) |k - d(q)|) / max_k |k - d(q)|,    d(q) = q (keys - 1) / (queries - 1)
 
@@ -127,14 +127,14 @@ def diagonality(weights: Array) -> Array:
 
 
 def away(weights: Array, places: Array) -> Array:
-    """How far each query looks from its place among the keys, on average, where the farthest key counts as 1."""
+    """Mean distance of each query's attention from its position among the keys; the farthest key has distance 1."""
     far = np.abs(np.arange(weights.shape[-1]) - places[:, None])
     size = np.abs(np.asarray(weights, np.float64))
     return over((size * far).sum(-1), size.sum(-1) * far.max(-1))
 
 
 def distance(weights: Array) -> Array:
-    """The mean of |d(q) - focus(q)|, in keys: how far from its own place a query looks, on average."""
+    """Mean of |d(q) - focus(q)|, in keys: distance of the attention from the diagonal."""
     return mean(np.abs(focus(weights).mean - diagonal(*weights.shape[-2:])), reading(weights))
 
 

@@ -53,11 +53,11 @@ def pairs(mixed: Sequence[Array], limit: int = LIMIT) -> Array:
     sizes = [mixed[0].shape[1], *(layer.shape[0] for layer in mixed)]
     pipes = _pipes(mixed, sizes)
     first = sum(sizes[:-1])
-    found = np.empty((sizes[-1], sizes[0]))
+    flows = np.empty((sizes[-1], sizes[0]))
     for query in range(sizes[-1]):
         for key in range(sizes[0]):
-            found[query, key] = maximum(pipes.copy(), first + query, key)
-    return found
+            flows[query, key] = maximum(pipes.copy(), first + query, key)
+    return flows
 
 
 def maximum(room: Array, start: int, end: int) -> float:

@@ -44,8 +44,8 @@ def scale(attention_map: AttentionMap, film: Iterable[Frame] = ()) -> float:
     """The weight that the strongest colour stands for: 1, or the largest where weights go beyond it, in a `film` too."""
     if attention_map.sums_to_one:
         return 1.0
-    found = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
-    return max((scale_of(weights) for weights in found if weights is not None), default=1.0)
+    matrices = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
+    return max((scale_of(weights) for weights in matrices if weights is not None), default=1.0)
 
 
 def _head(weights: Array) -> Array:

@@ -32,12 +32,12 @@ def product(mixed: Sequence[Array]) -> Array:
     """The topmost matrix times all below it."""
     if not mixed:
         raise ValueError("rollout needs at least one layer, got none")
-    found = mixed[0]
+    rolled = mixed[0]
     for layer in mixed[1:]:
-        if layer.shape[1] != found.shape[0]:
-            raise ValueError(f"a layer of {layer.shape[1]} keys cannot stand on one of {found.shape[0]} queries")
-        found = layer @ found
-    return found
+        if layer.shape[1] != rolled.shape[0]:
+            raise ValueError(f"a layer of {layer.shape[1]} keys cannot stand on one of {rolled.shape[0]} queries")
+        rolled = layer @ rolled
+    return rolled
 
 
 def mixing(weights: Array, residual: bool = True) -> Array:

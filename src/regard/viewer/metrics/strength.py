@@ -66,9 +66,9 @@ class Statistics:
     @property
     def numbers(self) -> dict[str, list[float | None]]:
         """One number of each kind per head; None where it is not known."""
-        found = {"entropy": self.entropy, "sink": self.mass, "distance": self.distance, "diagonality": self.diagonality}
-        found["alignment"] = self.alignment
-        return {name: [float(one) if np.isfinite(one) else None for one in values] for name, values in found.items()}
+        metrics = {"entropy": self.entropy, "sink": self.mass, "distance": self.distance, "diagonality": self.diagonality}
+        metrics["alignment"] = self.alignment
+        return {name: [float(one) if np.isfinite(one) else None for one in values] for name, values in metrics.items()}
 
 
 def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links | None = None) -> Statistics:
@@ -79,10 +79,10 @@ def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links |
         )
     queries, keys = len(axes[attention_map.query]), len(axes[attention_map.key])
     special = tuple(sorted({0, *sinks(axes[attention_map.key])}))
-    found = _computed(attention_map, queries, special) | _recorded(attention_map, queries, keys)
-    heads = len(next(iter(found.values())))
-    sums, base = (found.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
-    curves = {name: found.get(name, np.full((heads, queries), np.nan)) for name in BY_QUERY}
+    statistics = _computed(attention_map, queries, special) | _recorded(attention_map, queries, keys)
+    heads = len(next(iter(statistics.values())))
+    sums, base = (statistics.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
+    curves = {name: statistics.get(name, np.full((heads, queries), np.nan)) for name in BY_QUERY}
     reads = curves["effective"] > 0  # False where not recorded
     known = np.where(np.isnan(curves["effective"]).all(-1), np.nan, 1.0)  # of a head; a mean over nothing is no number
     away = np.abs(curves["focus"] - diagonal(queries, keys))
@@ -96,7 +96,7 @@ def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links |
         mass=known
         * (over(sums[:, special].sum(-1), reads.sum(-1)) if attention_map.sums_to_one else mean(curves["sink"], reads)),
         distance=known * mean(away, reads),
-        diagonality=found.get("diagonality", np.full(heads, np.nan)),
+        diagonality=statistics.get("diagonality", np.full(heads, np.nan)),
         alignment=np.full(heads, np.nan) if error is None else error,
     )
 
@@ -110,41 +110,41 @@ def _computed(attention_map: AttentionMap, queries: int, special: tuple[int, ...
     if allowed is not None and allowed.shape[-2] == queries:  # else it already has the recorded rows alone
         allowed = allowed[..., rows, :]
     base = np.broadcast_to(baseline(allowed, len(rows), attention_map.weights.shape[2]), attention_map.weights.shape[::2])
-    found: dict[str, list[Array]] = {name: [] for name in ("sums", "diagonality", *BY_QUERY)}
+    statistics: dict[str, list[Array]] = {name: [] for name in ("sums", "diagonality", *BY_QUERY)}
     for weights in attention_map.weights:
         one = _head(weights, diagonal(queries, weights.shape[1])[rows], special)
         one["diagonality"] = np.asarray(1 - mean(one["away"], one["effective"] > 0))
-        for name, values in found.items():
+        for name, values in statistics.items():
             values.append(_placed(one[name], rows, queries) if name in BY_QUERY else one[name])
-    return {name: np.stack(values) for name, values in found.items()} | {"baseline": base}
+    return {name: np.stack(values) for name, values in statistics.items()} | {"baseline": base}
 
 
 def _head(weights: Array, places: Array, special: tuple[int, ...]) -> dict[str, Array]:
     """The curves of one matrix, some rows at a time, so that they stay in the cache: several times as fast."""
-    found: dict[str, list[Array]] = {}
+    statistics: dict[str, list[Array]] = {}
     for first in range(0, len(weights), BLOCK):
         block = np.asarray(weights[first : first + BLOCK], np.float64)
         sharp, centre = sharpness(block), focus(block)
         curves = (*sharp, *centre, sink(block, special), away(block, places[first : first + BLOCK]))
         for name, curve in zip((*BY_QUERY, "away"), curves, strict=True):
-            found.setdefault(name, []).append(curve)
-        found.setdefault("sums", []).append(block.sum(0))
-    sums = np.sum(found.pop("sums"), axis=0)
-    return {name: np.concatenate(parts) for name, parts in found.items()} | {"sums": sums}
+            statistics.setdefault(name, []).append(curve)
+        statistics.setdefault("sums", []).append(block.sum(0))
+    sums = np.sum(statistics.pop("sums"), axis=0)
+    return {name: np.concatenate(parts) for name, parts in statistics.items()} | {"sums": sums}
 
 
 def _recorded(attention_map: AttentionMap, queries: int, keys: int) -> dict[str, Array]:
     """What was measured while the model ran, by the names used here."""
     given = {name: np.asarray(values, np.float64) for name, values in attention_map.statistics.items()}
-    found = {name: given[theirs] for name, theirs in RECORDED.items() if theirs in given}
+    statistics = {name: given[theirs] for name, theirs in RECORDED.items() if theirs in given}
     if "entropy" in given:
-        found["effective"] = np.exp(given["entropy"])
+        statistics["effective"] = np.exp(given["entropy"])
         if "max" in given:  # a query that reads nothing has an entropy of 0, as if it read one key
-            found["effective"] = np.where(given["max"] > 0, found["effective"], 0.0)
-    if "sums" in found:  # a baseline may be one for all heads
-        even = found.get("baseline", baseline(attention_map.allowed, queries, keys))
-        found["baseline"] = np.broadcast_to(even, found["sums"].shape)
-    return found
+            statistics["effective"] = np.where(given["max"] > 0, statistics["effective"], 0.0)
+    if "sums" in statistics:  # a baseline may be one for all heads
+        even = statistics.get("baseline", baseline(attention_map.allowed, queries, keys))
+        statistics["baseline"] = np.broadcast_to(even, statistics["sums"].shape)
+    return statistics
 
 
 def _placed(values: Array, rows: list[int], queries: int) -> Array:

@@ -98,7 +98,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         if self.listens or (self.trained is not None and self.trained.recorder is not None):
-            raise ValueError(f"somebody listens to {self.name} already; leave that block before another begins")
+            raise ValueError(f"{self.name} is being recorded already; leave that block before another begins")
         self.attach()
         self.listens = True
         if self.trained is not None:
@@ -183,15 +183,15 @@ class Recorder:
         `query` and `key` are those of attentions that look at something else than themselves; `axes` are others by name,
         and `places` the names of the query axis and the key axis of an attention, where they should be others than guessed.
         """
-        found = self.examples(query, key, axes, places)
-        found += [example for recording in self.traced for example in recording.examples]
-        if not found:
+        examples = self.examples(query, key, axes, places)
+        examples += [example for recording in self.traced for example in recording.examples]
+        if not examples:
             raise ValueError(
                 f"no attention of {self.name} was heard; it has {', '.join(self.attentions) or 'none'}. Run the model "
                 "inside the block, the one that was given to record and not a compiled copy of it"
             )
         graph = self.graph() if self.runs or not self.traced else self.traced[0].graph
-        return Trace(title or self.name, tuple(found), graph, tuple(self.frames), (f"{self.cost}.",))
+        return Trace(title or self.name, tuple(examples), graph, tuple(self.frames), (f"{self.cost}.",))
 
     def examples(
         self,
@@ -201,7 +201,7 @@ class Recorder:
         places: Between | None = None,
     ) -> list[Example]:
         """The examples of all runs."""
-        found: list[Example] = []
+        recorded: list[Example] = []
         for run in self.runs:
             if run.calls:
                 names = {**between(self.model, self.attentions, run, self.itself), **(places or {})}
@@ -209,8 +209,8 @@ class Recorder:
                 given = dict(axes or {})
                 for end, axis in zip(ends or (), (query, key), strict=False):
                     given |= {} if axis is None else {end: axis}
-                found += examples(run, names, given)
-        return found
+                recorded += examples(run, names, given)
+        return recorded
 
     def graph(self) -> Graph:
         """The network as it ran."""

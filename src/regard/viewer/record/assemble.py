@@ -168,14 +168,16 @@ def _needed(allowed: Array) -> Array | None:
 
 def _statistics(calls: Sequence[Call], row: int, keys: int, queries: int | None, kept: int) -> dict[str, Array]:
     """By query one after the other, by key added up."""
-    found: dict[str, Array] = {}
+    statistics: dict[str, Array] = {}
     for name in calls[0].statistics:
         parts = [call.statistics[name][row] for call in calls]
         if name in BY_KEY:
-            found[name] = np.sum([np.pad(part, ((0, 0), (0, keys - part.shape[-1]))) for part in parts], axis=0)[:, :kept]
+            statistics[name] = np.sum([np.pad(part, ((0, 0), (0, keys - part.shape[-1]))) for part in parts], axis=0)[
+                :, :kept
+            ]
         else:
-            found[name] = np.concatenate(parts, axis=1)[:, :queries]
-    return found
+            statistics[name] = np.concatenate(parts, axis=1)[:, :queries]
+    return statistics
 
 
 def between(model: nn.Module, attentions: Mapping[str, nn.Module], run: Run, itself: Mapping[str, bool]) -> Between:

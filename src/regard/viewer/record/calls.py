@@ -115,8 +115,8 @@ def allowance(module: Attention, query: Tensor, memory: Memory, offset: Any) -> 
     rows = len(memory.values)
     if rows != batch:  # beams that share a memory; whoever follows them knows
         scope, offset = module.scope, 0
-    found: Tensor | None = scope.allowed(batch, getattr(module, "heads", 1), queries, keys, offset, query.device)
-    return found
+    mask: Tensor | None = scope.allowed(batch, getattr(module, "heads", 1), queries, keys, offset, query.device)
+    return mask
 
 
 def adds_up(module: Attention, weights: Tensor | None, allowed: Tensor | None) -> bool:
@@ -136,11 +136,11 @@ def half(data: Tensor) -> Array:
     small = data.detach().to(torch.float16)
     if small.isinf().sum() != data.isinf().sum():
         return single(data)
-    found: Array = small.cpu().numpy()
-    return found
+    array: Array = small.cpu().numpy()
+    return array
 
 
 def single(data: Tensor) -> Array:
     """On the host, as float32."""
-    found: Array = np.asarray(data.detach().float().cpu().numpy())
-    return found
+    array: Array = np.asarray(data.detach().float().cpu().numpy())
+    return array

@@ -111,7 +111,7 @@ class Tracer:
         self.deeper()
 
     def deeper(self, *_: Any) -> None:
-        """Something that holds others is called."""
+        """Enter a module with submodules."""
         self.depth += 1
 
     def give(self, name: str, tensor: Tensor) -> None:
@@ -193,13 +193,13 @@ class Tracer:
 
     def before(self, path: str) -> set[str]:
         """Every box from which something has reached this one so far."""
-        found, waiting = set[str](), [path]
+        ancestors, waiting = set[str](), [path]
         while waiting:
             end = waiting.pop()
-            starts = {edge[0] for edge in self.edges if edge[1] == end} - found
-            found |= starts
+            starts = {edge[0] for edge in self.edges if edge[1] == end} - ancestors
+            ancestors |= starts
             waiting += starts
-        return found
+        return ancestors
 
     def graph(self, about: Mapping[str, Mapping[str, Any]]) -> Graph:
         """What was drawn; `about` is what is known of each attention beside it."""

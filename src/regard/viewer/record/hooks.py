@@ -136,8 +136,8 @@ class Listening:
 def formed(request: Request) -> Tensor:
     """The first two stages of a request: its weights, in float32 at least where its score learns nothing."""
     request = widened(request)
-    found = request.normalise(request.scores(), request.allowed)
-    return found[0] if isinstance(found, tuple) else found
+    weights = request.normalise(request.scores(), request.allowed)
+    return weights[0] if isinstance(weights, tuple) else weights
 
 
 @torch.no_grad()
@@ -146,7 +146,7 @@ def by_key(request: Request, keep: Tensor, known: Tensor | None = None) -> dict[
 
     Weights that are `known` are not formed again: where they are drawn at random, others would be drawn.
     """
-    found: dict[str, Tensor] = {}
+    sums: dict[str, Tensor] = {}
     rows = max(1, BLOCK // max(1, request.query.shape[0] * request.query.shape[1] * request.keys.shape[2]))
     for first in range(0, request.query.shape[2], rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
@@ -154,8 +154,8 @@ def by_key(request: Request, keep: Tensor, known: Tensor | None = None) -> dict[
         weights = (formed(part) if known is None else known[:, :, first : first + rows]).masked_fill(~real, 0.0)
         allowed = real.expand(*weights.shape) if part.allowed is None else part.allowed & real
         for name, statistic in measure(weights, allowed, BY_KEY).items():
-            found[name] = found.get(name, 0) + statistic
-    return found
+            sums[name] = sums.get(name, 0) + statistic
+    return sums
 
 
 def masked(request: Request) -> Tensor:

@@ -48,7 +48,7 @@ def answer(
     begun = time.perf_counter() - ear.seconds
     call = heard(module, query, memory, offset, attended, ear, itself)
     recorder.add(name, call, ", ".join(dict.fromkeys(ear.ran)) or "its own", begun)
-    left = {statistic: found for statistic, found in attended.statistics.items() if statistic not in more}
+    left = {statistic: value for statistic, value in attended.statistics.items() if statistic not in more}
     return attended._replace(weights=attended.weights if weights else None, statistics=left)
 
 

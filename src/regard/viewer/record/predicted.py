@@ -1,6 +1,6 @@
-"""Example of a target that is known: its axes, attentions and choices, recorded in one forward pass of the decoder.
+"""Trace of a known target by teacher forcing: axes, attentions and candidates from one forward pass of the decoder.
 
-That is the same as writing it step by step, and every attention then has one map with a row for each token.
+It equals step-by-step decoding, and gives every attention one map with a row for each token.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from regard.viewer.record.spelling import Words, written
 from regard.viewer.trace import Beams, Choice, Example
 
 CANDIDATES = 8
-"""How many tokens are shown that could have been written at a step."""
+"""Number of candidate tokens shown for each step."""
 
 
 def write(rec: Recorder, words: Words, encoded: Any) -> Example:
-    """Write a target that is known while a recorder listens: one example with its axes, looks and steps."""
+    """Record one forward pass over a known target: one example with its axes, attentions and steps."""
     assert encoded.target is not None, "what is written is known"
     device = next(rec.model.parameters()).device
     target = torch.tensor([encoded.target], device=device)
@@ -45,28 +45,28 @@ def described(rec: Recorder, words: Words, encoded: Any, steps: Sequence[Choice]
 
 
 def choices(words: Words, tokens: Sequence[int], output: Tensor) -> list[Choice]:
-    """Each token that was written, how likely it was, and what else could have been."""
+    """Tokens of the target with their log-probabilities, and the most probable candidates of each step."""
     logs = compute_logprobs(output)
     values, places = (tensor.tolist() for tensor in select_highest(mask_special_tokens(logs), CANDIDATES))
-    found = []
+    steps = []
     for step, token in enumerate(tokens):
         pairs = zip(places[step], values[step], strict=True)
         others = [(words.label(place), value) for place, value in pairs if value > IMPOSSIBLE]
-        found.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
-    return found
+        steps.append(Choice(step, words.label(token), float(logs[step, token]), tuple(others)))
+    return steps
 
 
 def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
-    """The tree of a search as arrays: rows that are nobody's have the parent -1."""
+    """Beams of a search as arrays; unused rows have the parent -1."""
     if tree.best is None:
         return None
     width = max(len(level.tokens) for level in tree.levels)
     shape = len(tree.levels), width
-    parents, found, ended = np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.zeros(shape, bool)
+    parents, scores, ended = np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.zeros(shape, bool)
     tokens = []
     for step, level in enumerate(tree.levels):
         count = len(level.tokens)
-        parents[step, :count], found[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
+        parents[step, :count], scores[step, :count], ended[step, :count] = level.parents, level.scores, level.ended
         tokens.append((*(words.label(token) for token in level.tokens), *[""] * (width - count)))
     name = next(
         (
@@ -82,6 +82,6 @@ def beams(tree: SearchTree, words: Words, example: Example) -> Beams | None:
         keys = len(example.axes["source"])
         weights = np.zeros((*shape, keys), np.float16)
         for step, level in enumerate(tree.levels):
-            looked = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
-            weights[step, : len(level.parents)] = looked[level.parents]
-    return Beams(parents, tuple(tokens), found, ended, tree.best, name, weights)
+            rows = level.weights[name].float().mean(1).cpu().numpy()[:, :keys]
+            weights[step, : len(level.parents)] = rows[level.parents]
+    return Beams(parents, tuple(tokens), scores, ended, tree.best, name, weights)

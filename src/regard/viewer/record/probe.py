@@ -44,7 +44,7 @@ class Probe:
                 self.examples() if callable(self.examples) else recorder.model(*self.examples)
             finally:
                 recorder.paused = True
-        found = recorder.examples()
+        examples = recorder.examples()
         taken = [
             Frame(
                 step,
@@ -56,7 +56,7 @@ class Probe:
                 },
                 number,
             )
-            for number, example in enumerate(found)
+            for number, example in enumerate(examples)
         ]
         recorder.frames[:] = thinned([*recorder.frames, *taken], self.count)
 

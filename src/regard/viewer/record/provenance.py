@@ -33,14 +33,14 @@ class Following(TorchFunctionMode):
         self.learned: MutableMapping[Tensor, Names] = WeakTensorKeyDictionary()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        if isinstance(found, torch.Size) or not isinstance(found, Tensor | tuple | list):  # a look at a shape or a type
-            return found
-        outputs = [tensor for tensor in tensors(found) if tensor.dtype != torch.bool]
+        output = func(*args, **(kwargs or {}))
+        if isinstance(output, torch.Size) or not isinstance(output, Tensor | tuple | list):  # a look at a shape or a type
+            return output
+        outputs = [tensor for tensor in tensors(output) if tensor.dtype != torch.bool]
         name = getattr(func, "__name__", "")
         if outputs and name not in BLANK:
             self.follow(list(tensors((args, kwargs or {}))), outputs, name in SUMS)
-        return found
+        return output
 
     def follow(self, inputs: list[Tensor], outputs: list[Tensor], sums: bool = False) -> None:
         """One operation."""

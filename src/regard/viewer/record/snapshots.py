@@ -42,13 +42,13 @@ def encoded(experiment: "Experiment", sentence: str, prepare: Prepare) -> "Seque
     prepared = prepare(Record(source, target if tab else None, "train.record_example"))
     if not tab:
         every = [*(experiment.valid or ()), *getattr(experiment.train, "examples", ())]
-        found = next((example.record.target for example in every if example.record.source == prepared.source), None)
-        if found is None:
+        known = next((example.record.target for example in every if example.record.source == prepared.source), None)
+        if known is None:
             raise ConfigError(
                 f"train.record_example has the source {source!r}, which is not in the data, so its target is not known; "
                 "give both with a tab between them, or a source of data.valid or data.train"
             )
-        prepared = prepared._replace(target=found)
+        prepared = prepared._replace(target=known)
     example: SequenceExample = codec.encode(prepared)
     return example
 
@@ -75,17 +75,19 @@ class Film:
         from regard.viewer.io.check import TraceError
 
         try:
-            found = load(self.path)
+            recorded = load(self.path)
         except (TraceError, OSError) as damage:
             warnings.warn(f"{damage}; the film begins anew", DamagedWarning, stacklevel=2)
             return []
-        there = [found.examples[0].axes[name].labels for name in ("source", "target") if name in found.examples[0].axes]
+        there = [
+            recorded.examples[0].axes[name].labels for name in ("source", "target") if name in recorded.examples[0].axes
+        ]
         if there != [self.words.read(self.probe).labels, self.words.answered(self.probe.target or []).labels]:
             raise RefusedError(
-                f"{self.path} is the film of {found.examples[0].title!r}, and train.record_example is now "
+                f"{self.path} is the film of {recorded.examples[0].title!r}, and train.record_example is now "
                 f"{self.probe.record.source!r}: move the file away to begin another, or give the old sentence to go on"
             )
-        return list(found.training)
+        return list(recorded.training)
 
     def __call__(self, step: int, loss: float | None, *, last: bool = False) -> None:
         """See the model after so many steps, if a frame is due."""

@@ -36,25 +36,25 @@ def look_at(
         return original(image, weights=weights, **told)
     forms = weights or isinstance(module, Gating) or hasattr(module, "channel")
     attended, begun = original(image, weights=forms, **told), time.perf_counter()
-    source, found = ITSELF, attended.weights
-    if found is None:
+    source, read = ITSELF, attended.weights
+    if read is None:
         source = AGAIN
         with torch.no_grad(), torch.random.fork_rng(), recorder.pause():
-            found = original(image, weights=True, **told).weights
-    assert found is not None, "they were asked for"
-    found = found.detach()
-    batch, _, queries, keys = found.shape
+            read = original(image, weights=True, **told).weights
+    assert read is not None, "they were asked for"
+    read = read.detach()
+    batch, _, queries, keys = read.shape
     sums = bool(getattr(getattr(module, "normalise", None), "sums_to_one", False))
     whole = recorder.wanted.weights
     rows = None if whole else tuple(row for row in recorder.wanted.rows or () if row < queries)
-    kept = found if rows is None else found[:, :, list(rows)] if rows else None
+    kept = read if rows is None else read[:, :, list(rows)] if rows else None
     call = Call(
         batch,
         queries,
         keys,
         source,
         None if kept is None else half(kept),
-        {name: single(value) for name, value in measured(found, None, None).items()},
+        {name: single(value) for name, value in measured(read, None, None).items()},
         sums_to_one=sums,
         rows=rows,
         grid=(image.shape[2], image.shape[3]),

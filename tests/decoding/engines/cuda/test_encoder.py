@@ -104,7 +104,7 @@ def test_who_trains_or_is_listened_to_encodes_itself():
 def test_half_precision_is_refused_where_the_model_itself_would_encode():
     built = model()
     hook = built.encoder.norm.register_forward_hook(lambda *_: None)
-    with pytest.raises(ConfigError, match="bf16 does not cover this model: somebody listens to its modules; use precision"):
+    with pytest.raises(ConfigError, match="bf16 does not cover this model: its modules have forward hooks; use precision"):
         find_encoding(built, "bf16")
     hook.remove()
     with pytest.raises(ConfigError, match="bf16 does not cover this model: it is in training; use precision=float32"):

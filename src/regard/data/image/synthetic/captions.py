@@ -85,13 +85,13 @@ def draw(
     if samples > (limit := most(len(shapes), len(sizes), count)):
         raise ValueError(f"at most {limit:,} captions are drawn, got {samples:,}")
     chance = Random(seed)
-    found: dict[str, Captioned] = {}
-    while len(found) < samples:
+    distinct: dict[str, Captioned] = {}
+    while len(distinct) < samples:
         scene = _scene(chance, shapes, sizes, count)
         if scene is not None:
             english, chinese = captions(scene)
-            found.setdefault(english.text, Captioned(scene, english, chinese, f"drawn:{len(found) + 1}"))
-    return split(list(found.values()), lambda each: each.english.text)
+            distinct.setdefault(english.text, Captioned(scene, english, chinese, f"drawn:{len(distinct) + 1}"))
+    return split(list(distinct.values()), lambda each: each.english.text)
 
 
 def most(shapes: int, sizes: int, count: int) -> int:
@@ -164,8 +164,8 @@ def _groups(scene: Scene) -> list[_Group]:
         return *_rank(scene.things[number]), scene.things[number].radius
 
     numbers = sorted(range(len(scene.things)), key=like)
-    found = [tuple(members) for _, members in groupby(numbers, key=like)]
-    return [_Group(scene.things[numbers[0]], numbers) for numbers in found]
+    groups = [tuple(members) for _, members in groupby(numbers, key=like)]
+    return [_Group(scene.things[numbers[0]], numbers) for numbers in groups]
 
 
 def _english(group: _Group) -> list[tuple[str, tuple[int, ...]]]:
@@ -192,9 +192,9 @@ def _size(thing: Thing) -> str:
 
 
 def _joined(words: list[tuple[str, tuple[int, ...]]], between: str) -> Caption:
-    found: list[Word] = []
+    joined: list[Word] = []
     start = 0
     for text, things in words:
-        found.append(Word(text, start, start + len(text), things))
+        joined.append(Word(text, start, start + len(text), things))
         start += len(text) + len(between)
-    return Caption(between.join(text for text, _ in words), tuple(found))
+    return Caption(between.join(text for text, _ in words), tuple(joined))

@@ -175,15 +175,15 @@ def _count(scene: Scene, chance: Random) -> SceneQuestion:
     like = chance.choice(scene.things)
     if by_shape:
         shape = chance.choice(SHAPES) if any_ else like.shape
-        found = tuple(number for number, thing in enumerate(scene.things) if thing.shape == shape)
+        matching = tuple(number for number, thing in enumerate(scene.things) if thing.shape == shape)
         english, chinese = plural(shape), SHAPE_WORDS[shape]
     else:
         colour = chance.choice(tuple(COLOURS)) if any_ else like.colour
-        found = tuple(number for number, thing in enumerate(scene.things) if thing.colour == colour)
+        matching = tuple(number for number, thing in enumerate(scene.things) if thing.colour == colour)
         english, chinese = f"{colour} things", f"{COLOUR_WORDS[colour]}的图形"
-    answer = str(len(found))
+    answer = str(len(matching))
     return SceneQuestion(
-        scene, "count", Question(f"how many {english} are there?", answer), Question(f"有几个{chinese}？", answer), found
+        scene, "count", Question(f"how many {english} are there?", answer), Question(f"有几个{chinese}？", answer), matching
     )
 
 
@@ -198,13 +198,13 @@ def _exists(scene: Scene, chance: Random) -> SceneQuestion | None:
     while not wanted and kind in there:
         kind = (like.shape, chance.choice(tuple(COLOURS)))
     shape, colour = kind
-    found = tuple(number for number, thing in enumerate(scene.things) if (thing.shape, thing.colour) == kind)
+    matching = tuple(number for number, thing in enumerate(scene.things) if (thing.shape, thing.colour) == kind)
     return SceneQuestion(
         scene,
         "exists",
         Question(f"is there {article(colour)} {colour} {shape}?", "yes" if wanted else "no"),
         Question(f"有{COLOUR_WORDS[colour]}的{SHAPE_WORDS[shape]}吗？", "有" if wanted else "没有"),
-        found,
+        matching,
     )
 
 
@@ -268,8 +268,8 @@ def _unique(scene: Scene) -> list[int]:
 def _alone(scene: Scene, chance: Random, of: Callable[[Thing], str]) -> int | None:
     """One of the things whose shape, or colour, no other has."""
     told = [of(thing) for thing in scene.things]
-    found = [number for number, answer in enumerate(told) if told.count(answer) == 1]
-    return chance.choice(found) if found else None
+    unique = [number for number, answer in enumerate(told) if told.count(answer) == 1]
+    return chance.choice(unique) if unique else None
 
 
 KINDS: dict[str, Callable[[Scene, Random], SceneQuestion | None]] = {

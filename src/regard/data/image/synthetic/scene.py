@@ -72,12 +72,12 @@ class Scene(NamedTuple):
 
     def region(self, things: Iterable[int], rows: int, columns: int) -> Bool[Tensor, "rows columns"]:
         """Where some of the things are, on a map of so many rows and columns: what attention to them should light up."""
-        found = torch.zeros(rows, columns, dtype=torch.bool)
+        mask = torch.zeros(rows, columns, dtype=torch.bool)
         for number in things:
             left, top, right, bottom = (max(edge, 0) / SIDE for edge in self.things[number].edges)
             across = slice(int(left * columns), math.ceil(right * columns))
-            found[int(top * rows) : math.ceil(bottom * rows), across] = True
-        return found
+            mask[int(top * rows) : math.ceil(bottom * rows), across] = True
+        return mask
 
 
 def placed(

@@ -57,9 +57,9 @@ class Bpe(Exact):
         """Each different word is encoded once: no token reaches across a space, so the words of a text go side by side."""
         parts = [_parts(clean(text)) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(parts)))
-        found = self.model.encode_batch_fast(distinct, add_special_tokens=False)
+        encodings = self.model.encode_batch_fast(distinct, add_special_tokens=False)
         numbers = {
-            part: [number + SPECIAL for number in encoding.ids] for part, encoding in zip(distinct, found, strict=True)
+            part: [number + SPECIAL for number in encoding.ids] for part, encoding in zip(distinct, encodings, strict=True)
         }
         return [[number for part in word for number in numbers[part]] for word in parts]
 

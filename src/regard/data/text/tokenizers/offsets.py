@@ -19,8 +19,8 @@ def spans(tokenizer: Tokenizer, numbers: Sequence[int], text: str, table: Sequen
     table = tokenizer.table if table is None else table
     parts = [table[number] for number in numbers if number not in SILENT]
     if b"".join(parts).decode("utf-8", "replace") == text:
-        found = iter([(piece.start, piece.end) for piece in cover(parts)])
-        return [None if number in SILENT else real(*next(found)) for number in numbers]
+        offsets = iter([(piece.start, piece.end) for piece in cover(parts)])
+        return [None if number in SILENT else real(*next(offsets)) for number in numbers]
     ends = [_common(tokenizer.decode(numbers[: place + 1]), text) for place in range(len(numbers))]
     grown = zip([0, *ends], ends, strict=False)
     return [

@@ -43,14 +43,14 @@ _PIECE = re.compile("x|pm*|cm*|[wm]+")
 def split(text: str) -> list[Piece]:
     """Runs of letters and digits, every symbol, every Chinese character; each keeps the combining marks that follow it."""
     return [
-        Piece(text[found.start() : found.end()], found.start(), found.end())
-        for found in _PIECE.finditer(text.translate(_SHAPES))
+        Piece(text[match.start() : match.end()], match.start(), match.end())
+        for match in _PIECE.finditer(text.translate(_SHAPES))
     ]
 
 
 def chunks(text: str) -> list[Piece]:
     """What stands between spaces."""
-    return [Piece(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", text)]
+    return [Piece(match.group(), match.start(), match.end()) for match in re.finditer(r"\S+", text)]
 
 
 def mark(text: str) -> list[str]:

@@ -41,10 +41,10 @@ class Pretrained:
     @cached_property
     def numbers(self) -> dict[int, int]:
         """Our number of each id."""
-        found: dict[int, int] = {}
+        indices: dict[int, int] = {}
         for number in (EOS, PAD, *range(UNK, len(self.ids))):
-            found.setdefault(self.ids[number], number)
-        return found
+            indices.setdefault(self.ids[number], number)
+        return indices
 
     @cached_property
     def table(self) -> tuple[bytes, ...]:
@@ -96,8 +96,8 @@ class Pretrained:
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         if self.model is None:
             return [[self._typed(word) for word in text.split()] for text in texts]
-        found = self.model.encode_batch([clean(text) for text in texts], add_special_tokens=True)
-        return [self._without_end([self.numbers.get(token, UNK) for token in one.ids]) for one in found]
+        encodings = self.model.encode_batch([clean(text) for text in texts], add_special_tokens=True)
+        return [self._without_end([self.numbers.get(token, UNK) for token in one.ids]) for one in encodings]
 
     def decode(self, numbers: Iterable[int]) -> str:
         said = [number for number in numbers if number not in SILENT]
@@ -112,8 +112,8 @@ class Pretrained:
             for word in text.split():
                 ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
             return [Piece(word, end - len(word), end) for word, end in zip(text.split(), ends, strict=True)]
-        found = self.model.encode(clean(text), add_special_tokens=True)
-        pairs = zip(found.tokens, found.offsets, strict=True)
+        encoding = self.model.encode(clean(text), add_special_tokens=True)
+        pairs = zip(encoding.tokens, encoding.offsets, strict=True)
         return [Piece(text[start:end] or token, start, end) for token, (start, end) in pairs][: len(self.encode(text))]
 
     def shown(self, numbers: Iterable[int]) -> list[str]:

@@ -44,14 +44,14 @@ class TargetArrays(NamedTuple):
 
     def of(self, sentence: int) -> list[Hypothesis]:
         """Hypotheses of one sentence, best first."""
-        found = []
+        hypotheses = []
         for number, length in enumerate(self.lengths[sentence].tolist()):
             if length:
                 at = sentence, number
                 tokens, logprobs = (tensor[at][:length].tolist() for tensor in (self.tokens, self.logprobs))
                 worth = float(self.scores[at]), float(self.normalised[at])
-                found.append(Hypothesis(tokens, *worth, logprobs, bool(self.finished[at])))
-        return found
+                hypotheses.append(Hypothesis(tokens, *worth, logprobs, bool(self.finished[at])))
+        return hypotheses
 
 
 def allocate_targets(sentences: int, best: int, room: int) -> TargetArrays:

@@ -19,10 +19,10 @@ def round_up(size: int, step: int = 1) -> int:
 
 def round_up_steps(steps: int) -> int:
     """Round a number of steps up to a power of two times ALIGNED."""
-    found = ALIGNED
-    while found < steps:
-        found *= 2
-    return found
+    bucket = ALIGNED
+    while bucket < steps:
+        bucket *= 2
+    return bucket
 
 
 def pad_rows(rows: Numbers, count: int) -> Numbers:

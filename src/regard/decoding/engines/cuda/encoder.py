@@ -49,8 +49,8 @@ def encode(model: Any, source: Source, precision: str = "float32", compiled: boo
         return on_cpu(model, source, compiled)
     if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda") or source.documents is not None:
         return model.encode(source)
-    found = find_encoding(model, precision)
-    return model.encode(source) if found is None else found(source)
+    encoding = find_encoding(model, precision)
+    return model.encode(source) if encoding is None else encoding(source)
 
 
 def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
@@ -63,7 +63,7 @@ def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
         return made.encoding
     if model.training or any(map(has_hooks, model.modules())):
         if precision == "bf16":
-            why = "it is in training" if model.training else "somebody listens to its modules"
+            why = "it is in training" if model.training else "its modules have forward hooks"
             raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16

@@ -63,6 +63,6 @@ def find_reason(decoder: Any) -> str | None:
     if not isinstance(decoder, nn.Module) or decoder.training:
         return "it needs a trained module"
     if any(map(has_hooks, decoder.modules())):
-        return "somebody listens to its modules"
+        return "its modules have forward hooks"
     reasons = [kind.covers(decoder) for kind in KINDS]
     return None if None in reasons else "; ".join(filter(None, reasons))

@@ -192,13 +192,13 @@ class BatchAttention:
         scores = self.compare(asked)
         if self.mask is not None:
             scores += self.mask
-        found = attention.merge(scores.softmax(-1) @ self.values).flatten(0, 1)
-        return found if self.look.output is None else self.look.output(found)
+        context = attention.merge(scores.softmax(-1) @ self.values).flatten(0, 1)
+        return context if self.look.output is None else self.look.output(context)
 
     def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
         """Add the projected context to `before`, in place."""
-        found = self(query)
-        return before.add_(found) if self.look.behind is None else self.look.behind.onto(before, found)
+        context = self(query)
+        return before.add_(context) if self.look.behind is None else self.look.behind.onto(before, context)
 
     def compare(self, query: Float[Tensor, "sources heads width dim"]) -> Float[Tensor, "sources heads width keys"]:
         """Score, without input checks."""
@@ -207,8 +207,8 @@ class BatchAttention:
             return (query @ self.keys.mT).mul_(score.factor(query))
         if isinstance(score, Dot | Bilinear):
             return query @ self.keys.mT
-        found: Tensor = score(query, self.keys)
-        return found
+        scores: Tensor = score(query, self.keys)
+        return scores
 
 
 def has_empty_source(memory: Memory) -> bool:
@@ -235,10 +235,10 @@ class ModuleAttention:
         """Context of each row."""
         attended = attend_beams(self.attention, query[:, None], self.memory, self.state, position=self.place)
         self.state, self.place = attended.state, self.place + 1
-        found: Tensor = attended.context[:, 0]
-        return found
+        context: Tensor = attended.context[:, 0]
+        return context
 
     def onto(self, before: Float[Tensor, "rows out"], query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows out"]:
         """Add the projected context to `before`, in place."""
-        found = self(query)
-        return before.add_(found) if self.behind is None else self.behind.onto(before, found)
+        context = self(query)
+        return before.add_(context) if self.behind is None else self.behind.onto(before, context)

@@ -76,8 +76,8 @@ class SourceAttention:
 
     def onto(self, before: Rows, query: Rows) -> Rows:
         """Add the projected context to `before`, in place."""
-        found = self.looking(query) * repeat_for_beams(self.scale, query.shape[0])
-        return before.add_(found) if self.fit is None else self.fit.onto(before, found)
+        context = self.looking(query) * repeat_for_beams(self.scale, query.shape[0])
+        return before.add_(context) if self.fit is None else self.fit.onto(before, context)
 
 
 class Steps:
@@ -107,7 +107,7 @@ class Steps:
         for number, layer in enumerate(self.engine.layers):
             whole = torch.cat((self.inputs[number], data), dim=1)
             self.inputs[number] = whole[:, self.engine.size :]
-            found = F.glu(layer.convolution.within(self.rooms, whole), dim=1)
-            query = layer.query(found).add_(token).mul_(SQRT_HALF)
-            data = self.sources[number].onto(found, query).mul_(SQRT_HALF).add_(data).mul_(SQRT_HALF)
+            hidden = F.glu(layer.convolution.within(self.rooms, whole), dim=1)
+            query = layer.query(hidden).add_(token).mul_(SQRT_HALF)
+            data = self.sources[number].onto(hidden, query).mul_(SQRT_HALF).add_(data).mul_(SQRT_HALF)
         return self.engine.output(self.rooms, self.engine.narrow(data))

@@ -102,10 +102,10 @@ class Engine:
         data, rooms = self.widen(self.embedding(tokens)).flatten(0, 1), Buffers()
         for layer in self.layers:
             data = layer(data, tokens.shape, mask, rooms)
-        found = self.norm(data).view(*tokens.shape, -1)
-        found = found if mask is None else found.masked_fill(hidden[..., None], 0.0)
-        mean = found.sum(1, keepdim=True) / keep.sum(1)[:, None, None]
-        return Encoded(found, keep, (mean,), tokens=tokens)
+        encoded = self.norm(data).view(*tokens.shape, -1)
+        encoded = encoded if mask is None else encoded.masked_fill(hidden[..., None], 0.0)
+        mean = encoded.sum(1, keepdim=True) / keep.sum(1)[:, None, None]
+        return Encoded(encoded, keep, (mean,), tokens=tokens)
 
 
 class PreparedLayer:
@@ -126,8 +126,8 @@ class PreparedLayer:
         norms = self.around_self
         sides = self.threefold.within(rooms, norms.norm_input(data)).view(*shape, 3, self.heads, -1)
         query, keys, values = sides.permute(2, 0, 3, 1, 4)  # batch heads time dim
-        found = F.scaled_dot_product_attention(query, keys, values, mask, scale=self.scale)
-        data = norms.norm_output(self.own_output.onto(data, found.transpose(1, 2).reshape(data.shape[0], -1)))
+        encoded = F.scaled_dot_product_attention(query, keys, values, mask, scale=self.scale)
+        data = norms.norm_output(self.own_output.onto(data, encoded.transpose(1, 2).reshape(data.shape[0], -1)))
         norms = self.around_feedforward
         inner = self.bend(self.inner.within(rooms, norms.norm_input(data)))
         return norms.norm_output(self.outer.onto(data, inner))

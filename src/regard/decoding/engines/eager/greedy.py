@@ -51,10 +51,10 @@ def choose_tokens(logits: torch.Tensor, rooms: Buffers, length: int) -> tuple[Nu
         raise no_distribution_error()
     logs[:, PAD] = logs[:, BOS] = IMPOSSIBLE
     tokens: Numbers = logs.argmax(1)
-    found = logs[np.arange(len(tokens)), tokens].astype(np.float64)
-    if found.min() == IMPOSSIBLE:
+    logprobs = logs[np.arange(len(tokens)), tokens].astype(np.float64)
+    if logprobs.min() == IMPOSSIBLE:
         raise no_token_error(length)
-    return tokens, found
+    return tokens, logprobs
 
 
 def collect_hypotheses(taken: list[GreedyStep], sentences: int, length_penalty: float) -> list[Hypothesis]:

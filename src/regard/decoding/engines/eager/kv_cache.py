@@ -77,12 +77,12 @@ class KVCache:
         self.write(sides[1:])
         query, keys, values = sides[0], *self.room.narrow(3, 0, ancestors.places).unbind(0)
         if ancestors.mask is None and rows < MIN_UNFUSED_ROWS:
-            found = F.scaled_dot_product_attention(query, keys, values, scale=scale)
+            context = F.scaled_dot_product_attention(query, keys, values, scale=scale)
         else:
             scores = (query @ keys.mT).mul_(scale)
             scores = scores if ancestors.mask is None else scores.add_(ancestors.mask[:, None])
-            found = scores.softmax(-1) @ values
-        return found.transpose(1, 2).reshape(rows, -1)
+            context = scores.softmax(-1) @ values
+        return context.transpose(1, 2).reshape(rows, -1)
 
     def write(self, sides: Float[Tensor, "sides sentences heads width dim"]) -> None:
         """Append keys and values."""

@@ -101,8 +101,8 @@ class Int8Linear:
         """x W + b. The kernels turn NaN into some number, or name no cause: so it is looked for before."""
         if not math.isfinite(float(data.sum())) and not bool(data.isfinite().all()):
             raise no_distribution_error()
-        found: Tensor = torch.ops.quantized.linear_dynamic(data, self.packed, False)
-        return found
+        output: Tensor = torch.ops.quantized.linear_dynamic(data, self.packed, False)
+        return output
 
     def within(self, rooms: Buffers, data: Float[Tensor, "rows in"]) -> Float[Tensor, "rows out"]:
         """Output, newly allocated: these kernels take no buffer."""

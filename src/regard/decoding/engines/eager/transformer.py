@@ -138,8 +138,8 @@ class Steps:
     ) -> Rows:
         """Run one layer; residual sums are in place."""
         norms = layer.around_self
-        found = cache(layer.threefold.within(self.rooms, norms.norm_input(data)), self.ancestors, layer.scale)
-        data = norms.norm_output(layer.own_output.onto(data, found))
+        context = cache(layer.threefold.within(self.rooms, norms.norm_input(data)), self.ancestors, layer.scale)
+        data = norms.norm_output(layer.own_output.onto(data, context))
         norms = layer.around_cross
         data = norms.norm_output(source.onto(data, norms.norm_input(data)))
         norms = layer.around_feedforward
