@@ -1,5 +1,8 @@
 """The suite of one component: sound ones pass, and each defect is caught by the contract about it."""
 
+import sys
+import types
+
 import pytest
 
 from regard.errors import ConfigError
@@ -82,3 +85,17 @@ def test_a_class_of_no_kind_is_refused():
 def test_compiling_is_checked_where_asked():
     names = [each.name for each in list_contracts(components.L1, "score", compiled=True)]
     assert names[-2:] == ["compile", "export"]
+
+
+def test_a_class_of_a_notebook_has_a_reason_without_a_file(monkeypatch):
+    notebook = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", notebook)
+    names = {"__name__": "__main__"}
+    exec(
+        "class Failing:\n    def prepare(self, key):\n        raise ValueError('no keys')\n    def __call__(self, q, k): ...",
+        names,
+    )
+    outcomes = list(check_component(names["Failing"], "score"))
+    reasons = [outcome.reason for outcome in outcomes if not outcome.passed]
+    assert reasons
+    assert all("ValueError: no keys" in reason and " at " not in reason for reason in reasons)

@@ -235,7 +235,10 @@ def _describe(error: Exception, case: Any, component: type[Any]) -> str:
     text = text if len(text) <= LIMIT else f"{text[:LIMIT]}..."
     if type(error) is not AssertionError:
         text = f"{type(error).__name__}: {text}"
-    home = inspect.getsourcefile(component)
+    try:
+        home = inspect.getsourcefile(component)
+    except (OSError, TypeError):  # a class of a notebook or a prompt has no file
+        home = None
     own = [frame for frame in frames if home is not None and frame.filename == home]
     place = f" at {Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
     return f"{text}{place}" + (f" (with {case})" if isinstance(case, Case | str) else "")
