@@ -60,7 +60,7 @@ def test_a_training_that_is_stopped_leaves_a_checkpoint_to_go_on_from(tmp_path):
 
     thread = threading.Thread(target=stop)
     thread.start()
-    request = {"task": "reverse", "config": config, "directory": str(log.parent), "beam": None}
+    request = {"task": "reverse", "config": config, "components": [], "directory": str(log.parent), "beam": None}
     with pytest.raises(Interrupted) as raised:
         run_jobs([Job("a", request)], 1, Lines(1, None), lambda job, reason: pytest.fail(f"it ended: {reason}"))
     thread.join()
