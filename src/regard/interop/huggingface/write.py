@@ -70,7 +70,7 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
     code |= {"encode": "[*map(int, text.split()), model.config.eos_token_id]", "decode": "generate(encode(text))"}
     if reason is None:
         code |= {"auto": ", AutoTokenizer", "load": 'tokenizer = AutoTokenizer.from_pretrained(".")\n'}
-        code |= {"encode": "write_tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
+        code |= {"encode": "tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
         code |= {"decode": "tokenizer.decode(generate(encode(text)), skip_special_tokens=True)"}
     notes = [LENGTH]
     if reason is not None:
