@@ -280,13 +280,14 @@ def warm(base: Path) -> None:
     """Import what is imported late, by what every command does first."""
     for name in IMPORTED:
         import_module(name)
-    from regard.api import build_experiment
+    from regard.api import build_experiment, read_config
     from regard.training.loop import train
 
+    overrides = [option.removeprefix("--") for option in (*SMALL, "--train.max_steps=1")]
     for task in registry.names("tasks"):
-        config = read_config(task, None, [*SMALL, "--train.max_steps=1"])
+        config = read_config(task, overrides=overrides)
         import_module(config.__class__.__mro__[1].__module__)
-    config = read_config("reverse", None, [*SMALL, "--train.max_steps=1"])
+    config = read_config("reverse", overrides=overrides)
     train(build_experiment("reverse", config)[0], base / "warm", quiet=True)
 
 
