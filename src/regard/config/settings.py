@@ -206,6 +206,8 @@ class Train(Section):
 
     max_steps: int = 2000
     """Length of the training in updates of the weights."""
+    max_epochs: float | None = None
+    """Length of the training in epochs, passes over the training data, in place of max_steps; 0.5 is half of one."""
     max_minutes: float | None = None
     """Stop after so many minutes of training, if that comes first."""
     seed: int = 0

@@ -40,6 +40,7 @@ PUBLISHED, PUBLISHING = "published", "publishing"
 """Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
     "data.test",
+    "train.max_epochs",
     "train.max_steps",
     "train.max_minutes",
     "train.checkpoint_every",
@@ -287,6 +288,7 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
     now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
     bound = {
+        "train.max_epochs": config.train.schedule == "cosine",
         "train.max_steps": config.train.schedule == "cosine",
         "train.checkpoint_every": config.train.average_checkpoints > 0,
     }
