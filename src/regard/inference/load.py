@@ -109,7 +109,7 @@ def advised(path: Path) -> Iterator[None]:
 
 
 def _lacking(path: Path) -> str:
-    """What a path is that is no run directory, and what to do."""
+    """Description of a path that is no run directory, and what to do."""
     what = "has no manifest.json" if path.is_dir() else "is no directory"
     do = "give the directory that `regard train --out DIR` wrote"
     if (path / "config.json").is_file() and (path / MODEL).is_file():

@@ -136,11 +136,11 @@ class Loop:
             self.update.settle(self.speed)
 
     def due(self, every: int, reason: str | None) -> bool:
-        """Whether the time has come for something done every so many steps and at the end."""
+        """True if something is due that is done every so many steps and at the end."""
         return reason is not None or (every > 0 and self.counters.step > 0 and self.counters.step % every == 0)
 
     def reason(self) -> str | None:
-        """Why the training is over, if it is."""
+        """Reason why the training is over, or None."""
         if self.counters.step >= self.settings.max_steps:
             epochs, steps = self.settings.max_epochs, f"{self.settings.max_steps} steps"
             return f"all {steps} are done" if epochs is None else f"all {epochs:g} epochs are done, which are {steps}"

@@ -88,7 +88,7 @@ class Detector(ForwardPredictor):
         return figures(*self.scored(examples))
 
     def evaluate_records(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Metrics:
-        """The same for pictures of a table, and the average precision of each label where they are few."""
+        """Evaluate pictures of a table, with the average precision of each label where they are few."""
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         detected = figures(table, every)
         if 1 < len(every) <= CLASSES:
