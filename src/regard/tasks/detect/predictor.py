@@ -15,7 +15,7 @@ from regard.errors import DataError
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.metrics.boxes import to_corners
-from regard.metrics.detection_interval import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
+from regard.metrics.detection_bootstrap import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
 from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.detections import Detections, ObjectBatch, Objects
 from regard.tasks.detect.data import Annotated
