@@ -113,7 +113,7 @@ def hand_over_named(settings: Iterable[tuple[str, Any]]) -> None:
 
 
 def list_handed() -> list[str]:
-    """What was handed over, as another process of the same user would name it."""
+    """Components handed over, by names that another process of the same user understands."""
     return [str(source.path.absolute()) if source.entry is None else source.entry.name for source in HANDED.get()]
 
 
@@ -175,7 +175,7 @@ def _missing(title: str, known: str | None) -> str:
 
 
 def read_component(component: Handed) -> Source:
-    """What a user hands over, read but not imported: a Python file, the file of a class, or that of an entry point."""
+    """Component of a user, read but not imported: a Python file, the file of a class, or that of an entry point."""
     if isinstance(component, Source):
         return component
     if isinstance(component, type):

@@ -94,6 +94,15 @@ def test_tensorboard_that_is_not_there_is_told_before_anything_is_written(monkey
         trainable(replace(DEFAULT, train=replace(DEFAULT.train, tensorboard=True)))
 
 
+def test_the_length_is_in_steps_or_in_epochs():
+    trainable(replace(DEFAULT, train=replace(DEFAULT.train, max_epochs=3.0)))
+    both = replace(DEFAULT.train, max_epochs=3.0, max_steps=77)
+    with pytest.raises(
+        ConfigError, match=r"max_epochs=3 and train.max_steps=77 are both the length of the training: use one"
+    ):
+        trainable(replace(DEFAULT, train=both))
+
+
 def test_a_default_of_the_task_itself_is_no_mistake():
     heeded([config(cell="gru", **TRANSFORMER)], config(cell="gru"))
 

@@ -102,6 +102,13 @@ class Batches(Protocol):
 
 
 @runtime_checkable
+class EpochBatches(Batches, Protocol):
+    """Batches whose numbers go through a data set again and again, each epoch with equally many."""
+
+    def steps_per_epoch(self) -> int: ...
+
+
+@runtime_checkable
 class OrderedBatches(Protocol):
     """Batches of an evaluation: every example once, with the indices that put answers back in order."""
 

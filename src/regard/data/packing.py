@@ -41,7 +41,7 @@ class Packed:
             raise ValueError(f"packed rows need a target for every example, and {lone} of {len(examples)} have none")
         self.examples, self.places, self.seed = examples, places, seed
         self.rows = max(1, batch_tokens // places)
-        """How many a batch has."""
+        """Rows of a batch."""
         self._source = Sequences([example.source for example in examples])
         self._target = Sequences([example.target or [] for example in examples])
         lengths = np.stack((self._source.lengths, self._target.lengths), axis=1)
@@ -59,7 +59,7 @@ class Packed:
         return [[self._filled[row].tolist() for row in rows] for rows in self._epoch(number)]
 
     def steps_per_epoch(self, epoch: int = 0) -> int:
-        """How many batches one pass has: the same number for each."""
+        """Number of batches of an epoch: the same for each."""
         return -(-len(self._filled) // self.rows)
 
     def batch(self, step: int) -> Batch:
@@ -100,9 +100,9 @@ class Packed:
 
 
 def fill(lengths: NDArray[np.int64], places: int, chance: np.random.Generator) -> list[Numbers]:
-    """Which examples share a row, from the lengths of their two sides, (examples, 2).
+    """Assign examples to rows by best fit, from the lengths of their two sides, (examples, 2).
 
-    They are taken in a drawn order, so that an order by length in the data does no harm. Each goes to the open row that it
+    They are taken in a random order, so that an order by length in the data does no harm. Each goes to the open row that it
     leaves fullest, or to a new one where it fits into none.
     """
     room = np.full((OPEN, 2), places)

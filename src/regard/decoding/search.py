@@ -216,7 +216,7 @@ class Searcher:
 
 
 def _attend(decoder: Decoder, memory: Tree, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-    """The same hypotheses with their attention weights, computed by teacher forcing."""
+    """Add attention weights to hypotheses, computed by teacher forcing."""
     places = [(row, rank) for row, few in enumerate(hypotheses) for rank, tensor in enumerate(few) if tensor.tokens]
     filled = [[hypothesis._replace(weights={}) for hypothesis in few] for few in hypotheses]
     if places:

@@ -25,7 +25,7 @@ from regard.training.seed import mixed
 WINDOW = 1024
 """Lines that are answered together."""
 BREAKS = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
-"""What a table has no room for inside a text."""
+"""Characters that a table cannot hold inside a text."""
 
 
 class Pair(NamedTuple):

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard import config as configuration
-from regard import tasks
 from regard.boundary import boundary
 from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
@@ -13,7 +12,6 @@ from regard.inference.alignment_head import head_in
 from regard.inference.predictor import Predictor
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.manifest import NAME as MANIFEST
-from regard.tasks.kinds.types import family
 from regard.training.device import choose
 from regard.training.run_directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
@@ -63,6 +61,9 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     for needed in (CONFIG, STEP if STEP in files else MODEL):
         if needed not in snapshot.names:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    from regard import tasks  # imported late: tasks build predictors
+    from regard.tasks.kinds.types import family
+
     table = configuration.parse_text(files[CONFIG].decode(), path / CONFIG)
     name = str(table.pop("task", ""))
     try:
@@ -109,7 +110,7 @@ def advised(path: Path) -> Iterator[None]:
 
 
 def _lacking(path: Path) -> str:
-    """What a path is that is no run directory, and what to do."""
+    """Description of a path that is no run directory, and what to do."""
     what = "has no manifest.json" if path.is_dir() else "is no directory"
     do = "give the directory that `regard train --out DIR` wrote"
     if (path / "config.json").is_file() and (path / MODEL).is_file():

@@ -59,7 +59,7 @@ class Health:
 
 
 def takes_statistics(model: nn.Module) -> bool:
-    """Whether a model can be asked for statistics at all."""
+    """True if a model has attentions that compute statistics."""
     wanted = inspect.signature(model.forward).parameters
     return {"statistics", "weights"} <= set(wanted) or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values()
@@ -114,7 +114,7 @@ def watched(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
 
 
 def figures(attended: Attended) -> dict[str, float | int]:
-    """What the statistics of one attention amount to.
+    """Metrics from the statistics of one attention.
 
     entropy      mean over queries of H / log(keys in sight): 0 looks at one key, 1 at all alike
     coverage     mean over keys of min(1, received / what an even spread would give): 1 when nothing is overlooked

@@ -16,7 +16,7 @@ from regard.models.encoders.transformer import Layer as EncoderLayer
 from regard.user_cache import set_compiler_cache
 
 PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("attend",), DecoderLayer: ("attend", "transform")}
-"""Which methods of which layers."""
+"""Compiled methods of each layer."""
 BACKEND = "inductor"
 
 

@@ -18,7 +18,7 @@ from regard.training.experiment import CapturableLoss, Experiment
 from regard.training.gradient import accumulate, out_of_memory, release
 
 MOST = 256
-"""How many shapes are captured; what comes after is computed kernel by kernel."""
+"""Most shapes that are captured; further ones are computed kernel by kernel."""
 Shape = tuple[torch.Size, ...]
 
 
@@ -80,7 +80,7 @@ class Graphed:
         release()
 
     def run(self, batch: AnyBatch) -> Loss:
-        """The same, kernel by kernel."""
+        """Compute the loss and its gradients eagerly, kernel by kernel."""
         loss = self.cost(batch)
         accumulate(loss.total, self.learned)
         return _detached(loss)
@@ -104,7 +104,7 @@ class Graphed:
 
 
 def pinned(batch: AnyBatch) -> AnyBatch:
-    """The same batch in memory that a GPU can read by itself, while the host goes on."""
+    """Copy a batch to pinned memory, which a GPU reads while the host goes on."""
     return map_tensors(Tensor.pin_memory, batch)
 
 

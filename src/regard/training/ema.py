@@ -54,7 +54,7 @@ class Average:
 
 
 def averaged(model: nn.Module) -> dict[str, Tensor]:
-    """What is averaged: everything that learns."""
+    """Averaged tensors: all trained parameters."""
     return {name: tensor for name, tensor in named(model).items() if tensor.requires_grad}
 
 

@@ -17,8 +17,8 @@ SIGNS = re.compile(
     r"|could not (create|execute) a (primitive|memory object)(?! descriptor)",
     re.IGNORECASE,
 )
-"""What libraries say when memory does not suffice; the last is oneDNN, whose primitives need memory of their own. One that
-cannot *describe* a primitive has none for the shape or the machine, which is another matter."""
+"""Messages of libraries when memory does not suffice; the last is oneDNN's, whose primitives need memory of their own. One
+that cannot *describe* a primitive has none for the shape or the machine, which is another matter."""
 
 
 def gradient(
@@ -69,14 +69,14 @@ def split(batch: AnyBatch, parts: int) -> list[AnyBatch]:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory, of the device or of the machine, did not suffice."""
+    """True if an error means that memory, of the device or of the machine, did not suffice."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and SIGNS.search(str(error)) is not None
 
 
 def advice(error: BaseException, where: str) -> str:
-    """What to do when memory does not suffice and nothing is left to cut."""
+    """Advice where memory does not suffice and no batch can be split further."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return (
         f"out of memory {where} ({reason}). Lower data.max_source_length and data.max_target_length (of pictures "

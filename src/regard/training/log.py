@@ -73,7 +73,7 @@ def _append(file: io.FileIO, line: bytes) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The same with None for every number that is not finite, so that it can be written as JSON."""
+    """Replace every number that is not finite by None, so that it can be written as JSON."""
     if isinstance(value, Mapping):
         return {name: finite(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):

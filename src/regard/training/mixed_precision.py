@@ -20,7 +20,7 @@ LAYERS = (EncoderLayer, DecoderLayer)
 
 
 class Lent(NamedTuple):
-    """Where copies go: an attention whose projections are packed, or the one linear layer itself.
+    """Owner of bf16 copies: an attention whose projections are packed, or the one linear layer itself.
 
     `around` adds the bias in place of a layer whose output nobody else looks at.
     """
@@ -31,7 +31,7 @@ class Lent(NamedTuple):
 
     @property
     def biased(self) -> bool:
-        """Whether it has a bias to add itself."""
+        """True if it has a bias to add itself."""
         return self.parts[0].bias is not None and self.around is None
 
     def lend(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -107,7 +107,7 @@ def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
 
 
 def alike(parts: tuple[nn.Module, ...]) -> bool:
-    """Whether linear layers can be one: of the same input, the same output, and all with a bias or none."""
+    """True if linear layers can be one: of the same input, the same output, and all with a bias or none."""
     if not all(type(part) is nn.Linear for part in parts):
         return False
     return len({(part.weight.shape, part.bias is None) for part in parts}) == 1

@@ -38,7 +38,7 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
 
 
 def ahead(optimiser: Optimizer) -> bool:
-    """Whether a step may be begun before it is known whether it should be: fused ones are told so on the device."""
+    """True if a step may begin before its loss is known to be finite: fused optimizers read that on the device."""
     return all(group.get("fused") for group in optimiser.param_groups)
 
 
@@ -112,7 +112,7 @@ def names(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None)
 
 
 def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> dict[str, Tensor]:
-    """What the optimiser remembers of each parameter, flat: "<parameter>.<what>"."""
+    """State of the optimizer for each parameter, flat: "<parameter>.<entry>"."""
     held = optimiser.state_dict()["state"]
     return {
         f"{name}.{what}": value.detach().cpu().contiguous()

@@ -31,15 +31,16 @@ from regard.training.snapshot import verify as verify
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
 ENSEMBLE = "ensemble.json"
-"""What a directory of several models has in place of the two."""
+"""File that an ensemble has in place of config and weights."""
 STEP = "step.onnx"
-"""What a directory of exported graphs has in place of the weights."""
+"""File that a directory of exported graphs has in place of the weights."""
 ARCHIVE = ".zip"
-"""How the name ends of such a directory in one file."""
+"""Suffix of such a directory in one file."""
 PUBLISHED, PUBLISHING = "published", "publishing"
 """Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
     "data.test",
+    "train.max_epochs",
     "train.max_steps",
     "train.max_minutes",
     "train.checkpoint_every",
@@ -62,7 +63,7 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.held = ExitStack()
         self.entered = False
-        """Whether some training had entered the directory before, so that what it left half-written is ours to sweep."""
+        """True if some training had entered the directory before, so that its incomplete files may be removed."""
         self.identity: tuple[int, int] | None = None
         """Device and inode of the directory while its lock is held: a path may come to name another one."""
         self.table: dict[str, Any] | None = None
@@ -151,7 +152,7 @@ class RunDirectory:
                 io.write(self.path / name, data)
 
     def manifest(self) -> dict[str, Any]:
-        """What the directory says it holds, settled after a kill between two files of one change."""
+        """Manifest of the directory, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME
         empty: dict[str, Any] = {"files": {}, "pending": {}}
         if self.table is None and not path.exists():
@@ -187,12 +188,12 @@ class RunDirectory:
         self._seal({**self.manifest(), name: value})
 
     def holds(self, name: str, expected: str | None = None) -> bool:
-        """Whether a file is there and is what was written last, or what `expected` is the digest of."""
+        """True if a file exists and has the digest that was written last, or `expected`."""
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
     def contains(self, error: OSError) -> bool:
-        """Whether an error is about writing here: to a path inside, or to a full disk."""
+        """True if an error is about writing here: to a path inside, or to a full disk."""
         if error.filename is None or isinstance(error.filename, int):
             return error.errno in io.FULL
         return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
@@ -269,7 +270,7 @@ def written(experiment: Experiment) -> bytes:
 
 
 def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
-    """What the codec would save, by name."""
+    """Codec files, by name."""
     with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
@@ -287,6 +288,7 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
     now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
     bound = {
+        "train.max_epochs": config.train.schedule == "cosine",
         "train.max_steps": config.train.schedule == "cosine",
         "train.checkpoint_every": config.train.average_checkpoints > 0,
     }

@@ -41,7 +41,7 @@ class Interruption:
         self.before = {}
 
     def catch(self, number: int, frame: FrameType | None) -> None:
-        """What happens on a signal.
+        """Handle a signal.
 
         A closing terminal hangs up twice, once by the kernel and once by the shell: the second time asks for nothing new.
         """
@@ -56,7 +56,7 @@ class Interruption:
             raise self.exit()
 
     def lose_reader(self) -> None:
-        """What happens when nobody reads the output any more."""
+        """Handle the loss of the reader of the output."""
         self.signal = self.signal or signal.SIGPIPE
 
     def exit(self) -> Interrupted:

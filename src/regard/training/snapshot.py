@@ -22,7 +22,7 @@ MOST = 1000
 LARGE = {".onnx": 2**31, ".safetensors": MEMORY}
 """The most bytes of graphs, which protobuf sets, and of weights; all other files share what SMALL says."""
 PUBLISHES = 10
-"""How often a reading begins again because a training has published meanwhile."""
+"""Number of times that a reading begins again because a training has published meanwhile."""
 
 Found = TypeVar("Found")
 
@@ -46,7 +46,7 @@ class Snapshot(NamedTuple):
 
     @property
     def folder(self) -> "MemoryFolder":
-        """The same files for whoever reads them as those of a folder."""
+        """These files under the names that they have in a folder."""
         return MemoryFolder(self.path, self.files)
 
 

@@ -33,7 +33,7 @@ class Counters:
     stale: int = 0
     """Evaluations since the best."""
     log_lines: int | None = 0
-    """How many lines of log.jsonl had been written; None where an earlier version did not count them."""
+    """Number of lines of log.jsonl; None where an earlier version did not count them."""
     stretch: dict[str, Any] = field(default_factory=dict)
     """Running sums of the losses since the last line of the log."""
 

@@ -15,7 +15,7 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def named(model: nn.Module) -> dict[str, Tensor]:
-    """The same, where they live."""
+    """Parameters and lasting buffers by name, not copied; tied weights come once."""
     seen: set[int] = set()
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():

@@ -41,10 +41,10 @@ DTYPES = {
 LONGEST = 100_000_000
 """The most bytes of a header, as in the library."""
 MOST = 2**63
-"""What no size reaches."""
+"""Bound on sizes."""
 TIES, SLACK, SPARE = 4, 64 * 2**20, 64
-"""How many times what its file holds a model may have while it is built, where tied weights become one only at the end; and
-how many bytes and tensors more."""
+"""Bounds on a model while it is built: TIES times the content of its file, where tied weights become one only at the end,
+and so many bytes and tensors more."""
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -156,7 +156,7 @@ class TensorFile:
 
     @contextmanager
     def _doubted(self) -> Iterator[None]:
-        """What falls for a header is the fault of whoever changed the file, where its SHA-256 is another."""
+        """Error for an invalid header: the fault of whoever changed the file, where its SHA-256 is another."""
         try:
             yield
         except (DamagedError, RefusedError) as error:

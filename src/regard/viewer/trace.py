@@ -283,7 +283,7 @@ class Trace:
         return np.log(np.maximum(self.strength("effective", attention, example), 1))
 
     def with_gold(self, gold: Any, example: int = 0) -> "Trace":
-        """The same trace with links that people made, [(query, key), ...] or `Links`, beside what an example linked."""
+        """Copy of the trace with links by people, [(query, key), ...] or `Links`, beside the linked example."""
         from regard.viewer.gold import add_gold
 
         return add_gold(self, gold, example)
@@ -295,7 +295,7 @@ class Trace:
         return alignment_errors(self, attention, example)
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
-        """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""
+        """Attention rollout: share of each input that reaches the last layer of a group of attentions, (queries, keys)."""
         from regard.viewer.metrics.rollout import of
 
         return of(self, group, example)

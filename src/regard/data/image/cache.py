@@ -16,7 +16,7 @@ from regard.data.image.types import ImageExample, Picture
 from regard.errors import DataError
 
 GREY = (0.299, 0.587, 0.114)
-"""How much red, green and blue count in a grey (ITU-R BT.601), as where Pillow makes one."""
+"""Weights of red, green and blue in a grey (ITU-R BT.601), as in Pillow."""
 
 THREADS = 8
 
@@ -111,7 +111,7 @@ class ImageCache:
         return frames, *self._fitted(height, width)
 
     def _fitted(self, height: int, width: int) -> tuple[int, int]:
-        """How large a picture of this size is read."""
+        """Size at which a picture of this size is read."""
         if self.box is None:
             return height, width
         return self.box if self.stretched else fitted(height, width, self.box)

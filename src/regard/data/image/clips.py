@@ -61,7 +61,7 @@ class Folder:
 
 
 def ordered(name: str) -> list[tuple[int, str]]:
-    """What names are sorted by: numbers in them count as numbers."""
+    """Sort key of names: numbers in them count as numbers."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in DIGITS.split(name)]
 
 

@@ -66,14 +66,14 @@ def read_pixels(
 def decode(
     content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
 ) -> Float[Tensor, "channels height width"]:
-    """The same as `read` from the bytes of a file; `name` is what an error calls it."""
+    """Decode a picture from the bytes of a file, as `read` does; `name` is its name in errors."""
     return _floats(decode_pixels(content, name, channels=channels, cap=cap)).contiguous()
 
 
 def decode_pixels(
     content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
 ) -> Shaped[Tensor, "channels height width"]:
-    """The same as `read_pixels` from the bytes of a file.
+    """Decode pixels from the bytes of a file, as `read_pixels` does.
 
     The memory it takes is that of the decoder and one picture of bytes: 8 bits stay 8 bits until a picture is resized.
     """
@@ -167,7 +167,7 @@ def _opened(file: Bytes, name: str, cap: int) -> tuple[Kind, "ImageFile"]:
 
 
 def _ended(file_kind: Kind, file: BufferedReader, cap: int) -> bool:
-    """Whether a file has its end, which is looked for in its last bytes and, if somebody wrote on behind it, in all."""
+    """True if a file has its end, searched for in its last bytes and, if something was written behind it, in all."""
     head, length = _at(file, 0, HEAD), file.seek(0, os.SEEK_END)
     tail = _at(file, max(0, length - TAIL), TAIL)
     longer = TAIL < length <= _most(cap)
@@ -196,7 +196,7 @@ def _check(size: tuple[int, int] | None, name: str, cap: int, length: int) -> No
 
 
 def _fault(error: Exception, fault: str) -> str:
-    """What is wrong, in our words: a decoder's own may quote bytes of the file or of the memory behind it."""
+    """Fault of a file in our words: a decoder's own may quote bytes of the file or of the memory behind it."""
     return "there is not enough memory for it" if isinstance(error, MemoryError) else fault
 
 
@@ -211,7 +211,7 @@ def _place(where: str | None) -> str:
 
 
 def _orientation(image: "ImageFile", early: bool = False) -> int:
-    """How a camera was held, 1 to 8; 1 where nothing readable says so. Early: unless that needs the whole picture."""
+    """EXIF orientation, 1 to 8; 1 where nothing readable says so. Early: unless that needs the whole picture."""
     if early and image.format == "PNG" and "exif" not in image.info:
         return 1
     try:

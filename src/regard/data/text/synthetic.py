@@ -55,7 +55,7 @@ class _Word(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    """The same words in the order of each language."""
+    """Phrase in the word order of each language."""
 
     english: tuple[_Word, ...] = ()
     chinese: tuple[_Word, ...] = ()
@@ -68,7 +68,7 @@ def grammar(samples: int, seed: int = 0) -> list[Record]:
 
 
 def aligned(samples: int, seed: int = 0) -> list[Aligned]:
-    """The same sentences with their alignments; the places are those of the words tokenizer."""
+    """Sentence pairs with their alignments; the indices are those of the words tokenizer."""
     chance = Random(seed)
     distinct: dict[str, Aligned] = {}
     while len(distinct) < samples:

@@ -23,7 +23,7 @@ def spelling(samples: int, seed: int = 0) -> list[Record]:
 
 
 def phones(word: str) -> list[str]:
-    """How a word of the invented spelling is said."""
+    """Phones of a word of the synthetic spelling."""
     phonemes, place = [], 0
     while place < len(word):
         pair = word[place : place + 2]

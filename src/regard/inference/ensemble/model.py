@@ -53,7 +53,7 @@ class Ensemble(nn.Module):
         return [member for name in self.names if isinstance(member := self.get_submodule(name), Seq2Seq)]
 
     def encode(self, source: Source) -> Tree:
-        """What each decoder remembers of a source."""
+        """Memory of each decoder for a source."""
         if self.average == "memories":
             return self.decoder.remember((blend([member.read(source) for member in self.members], self.weights),))
         return tuple(member.encode(source) for member in self.members)
@@ -81,7 +81,7 @@ class Together(nn.Module):
         self.weights, self.join = tuple(weights), join
 
     def remember(self, encoded: Sequence[Any]) -> Tree:
-        """What each decoder remembers of what its encoder gave."""
+        """Memory of each decoder for the output of its encoder."""
         return tuple(decoder.remember(source) for decoder, source in zip(self.decoders, encoded, strict=True))
 
     def start(self, memory: Tree) -> Tree:
@@ -102,7 +102,7 @@ class Together(nn.Module):
         return self.joined([decoder(target, memory, **asked) for decoder, memory in every], weights)
 
     def joined(self, steps: Sequence[Step], weights: bool) -> Step:
-        """What all members found, as one."""
+        """Output of all members as one distribution."""
         output = self.join([to_float32(step.output).log_softmax(-1) for step in steps], self.weights)
         attended = {f"{number}.{name}": look for number, step in enumerate(steps) for name, look in step.attended.items()}
         if weights:
@@ -110,7 +110,7 @@ class Together(nn.Module):
         return Step(output, tuple(step.state for step in steps), attended)
 
     def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
-        """Where the members looked on the whole; their contexts are in spaces of their own and have no mean."""
+        """Mean attention of the members; their contexts are in spaces of their own and have no mean."""
         looks = [step.attended[name].weights for step in steps if name in step.attended]
         present = [look for look in looks if look is not None]
         if len(present) < len(steps) or len({weights.shape for weights in present}) > 1:

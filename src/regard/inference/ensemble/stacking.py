@@ -110,7 +110,7 @@ def _batches(first: "SequencePredictor", records: Sequence[Record], members: int
 
 
 def _rated(members: "Sequence[SequencePredictor]", batch: AnyBatch) -> Float[Tensor, "members tokens"]:
-    """What each member gave each token of the targets."""
+    """Log-probabilities of the target tokens by each member."""
     assert batch.target is not None, "records have targets"
     keep = batch.target.keep.cpu()
     with torch.no_grad():

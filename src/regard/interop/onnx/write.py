@@ -119,7 +119,7 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
 
 
 def codec(trained: SequencePredictor) -> dict[str, bytes]:
-    """What the codec saves, by name."""
+    """Codec files, by name."""
     with tempfile.TemporaryDirectory() as folder:
         saved = trained.codec.save(Path(folder))
         return {str(each.relative_to(folder)): each.read_bytes() for each in saved}

@@ -190,7 +190,7 @@ def beams(value: Beams, pack: Pack) -> Table:
 
 
 def _any_head(allowed: Array) -> Array:
-    """Where any head may look, as bytes of 0 and 1."""
+    """Mask of the keys that any head may attend to, as bytes of 0 and 1."""
     return np.asarray(allowed.any(0) if allowed.ndim == 3 else allowed).astype(np.uint8)
 
 

@@ -39,7 +39,7 @@ def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
 
 
 def _texts(reading: Reading, at: tuple[int, int], length: int) -> tuple[Axis, Axis, Kept]:
-    """What the places of a decoder write and what they read, the same tokens one place on."""
+    """Labels of the decoder's outputs and inputs: the same tokens, one position apart."""
     if reading.target is not None and reading.written is not None:
         raise TraceError("target and written are the same tokens, one place on: give one of them")
     known, what = (reading.target, "target") if reading.written is None else (reading.written, "written")

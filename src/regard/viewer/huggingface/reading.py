@@ -22,7 +22,7 @@ class Reading:
     sums_to_one: bool
 
     def source_axis(self, example: tuple[int, int], length: int) -> tuple[Axis, Kept]:
-        """What one example, (number, of how many), was given, and which places of it are no padding."""
+        """Axis of one example, (number, of how many), and the mask of its positions without padding."""
         return placed(self.source, example, length, self.tokenizer, self.languages[0], "source")
 
     def target_axis(self, ids: list[int]) -> Any:

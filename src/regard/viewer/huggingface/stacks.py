@@ -26,12 +26,12 @@ class Stacks(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether this is a model of one stack."""
+        """True if this is a model of one stack."""
         return self.encoder is None and self.cross is None
 
 
 def stacks_of(output: Any) -> Stacks:
-    """What a model returned, whichever of its kinds of output it is."""
+    """Outputs of a model, whichever of its classes of output it returns."""
     own = getattr(output, "decoder_attentions", None) or getattr(output, "attentions", None)
     groups = (getattr(output, "encoder_attentions", None), own, getattr(output, "cross_attentions", None))
     stacks = Stacks(*(stack if _there(stack) else None for stack in groups))
@@ -66,7 +66,7 @@ class Draft:
         self._add("decoder.{}.self", own, ("target", "written"), (recorded, recorded))
 
     def cross(self, layers: Sequence[Array] | None, rows: Kept, columns: Kept) -> None:
-        """How the target looks at the source."""
+        """Cross-attention of the target over the source."""
         self._add("decoder.{}.cross", layers, ("target", "source"), (rows, columns))
 
     def _add(self, name: str, layers: Sequence[Array] | None, ends: tuple[str, str], recorded: tuple[Kept, Kept]) -> None:
@@ -83,7 +83,7 @@ class Draft:
 
 
 def _there(stack: Any) -> bool:
-    """Whether there is a tensor in it: some models return empty tuples, or None for each layer."""
+    """True if it contains a tensor: some models return empty tuples, or None for each layer."""
     while isinstance(stack, tuple | list):
         stack = stack[0] if stack else None
     return stack is not None

@@ -40,7 +40,7 @@ class Arrays:
         return name
 
     def share(self, name: str, array: Array) -> str:
-        """The same, or the name under which an equal array is there already."""
+        """Store an array unless an equal one is stored already; the name of that one, or this name."""
         content = (hashlib.sha256(np.ascontiguousarray(array).data).digest(), array.dtype.str, array.shape)
         if content not in self._known:
             self.add(name, array)

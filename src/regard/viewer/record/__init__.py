@@ -33,7 +33,7 @@ class Recordable(Protocol):
 
 
 class Cost(NamedTuple):
-    """What recording took: seconds beside the model's own, and bytes held on the host.
+    """Cost of recording: seconds beside the model's own, and bytes on the host.
 
     Statistics that a fused kernel takes itself are a part of its own time; benchmarks/record.py has the whole.
     """
@@ -78,7 +78,7 @@ def record(
 
 
 class Recorder:
-    """What is heard of a model, run by run. Made by `record`."""
+    """Recorder of a model, run by run. Made by `record`."""
 
     def __init__(self, model: nn.Module, wanted: Wanted, graph: bool, name: str, trained: Any = None):
         self.model, self.wanted, self.name, self.trained = model, wanted, name, trained
@@ -160,7 +160,7 @@ class Recorder:
 
     @property
     def cost(self) -> Cost:
-        """What recording took so far."""
+        """Cost of recording so far."""
         calls = (call for run in self.runs for group in run.calls.values() for call in group)
         frames = (weight for frame in self.frames for weight in frame.weights.values())
         attentions = (
@@ -178,7 +178,7 @@ class Recorder:
         places: Between | None = None,
         title: str = "",
     ) -> Trace:
-        """What was recorded so far. Axes are plain numbers, unless they are given.
+        """Trace of the records so far. Axes are plain numbers, unless the caller names them.
 
         `query` and `key` are those of attentions that look at something else than themselves; `axes` are others by name,
         and `places` the names of the query axis and the key axis of an attention, where they should be others than guessed.
@@ -233,7 +233,7 @@ class Recorder:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is to be recorded: not now, or in a backward pass, which asks again what has been answered."""
+        """True if nothing is to be recorded: not now, or in a backward pass, which repeats calls of the forward pass."""
         return self.paused or torch._C._current_graph_task_id() != -1
 
     @contextmanager

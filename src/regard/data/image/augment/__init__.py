@@ -21,7 +21,7 @@ class Changed(NamedTuple):
     boxes: Float[Tensor, "staying 4"] | None = None
     """Those that are still there, as centre x, centre y, width and height in shares of the picture."""
     stayed: Bool[Tensor, "boxes"] | None = None
-    """Which of the boxes before the change those are: what picks their labels."""
+    """Mask of those boxes among the boxes before the change, which selects their labels."""
 
 
 @runtime_checkable

@@ -21,10 +21,10 @@ TURNING = tuple(shape for shape in SHAPES if shape not in ROUND)
 """The shapes of all clips: those that can be seen to turn, whatever they do, so that a shape tells nothing of the motion."""
 
 STEPS = 4
-"""How many frames show a thing further than the frame before."""
+"""Number of frames that show a thing further than the frame before."""
 
 STRIDE, GROWTH, TURN = 14, 5, 17
-"""How much further: 256ths of the side, the same in radius, degrees."""
+"""Size of that motion: 256ths of the side, the same in radius, degrees."""
 
 
 class Clip(NamedTuple):

@@ -227,7 +227,7 @@ def _where(scene: Scene, chance: Random) -> SceneQuestion | None:
 
 
 def _relation(scene: Scene, chance: Random) -> SceneQuestion | None:
-    """How a thing lies to another, or its opposite."""
+    """Spatial relation of a thing to another, or its opposite."""
     numbers = _unique(scene)
     if len(numbers) < 2:
         return None

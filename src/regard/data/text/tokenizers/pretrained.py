@@ -35,7 +35,7 @@ class Pretrained:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Size of the vocabulary."""
         return len(self.ids)
 
     @cached_property

@@ -16,7 +16,7 @@ from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, check_
 from regard.data.text.tokenizers.token_offsets import clean
 
 BAR = "▁"
-"""How SentencePiece writes a space. The same character in a text is written as its three bytes."""
+"""SentencePiece's character for a space. The same character in a text is written as its three bytes."""
 
 RESERVED = frozenset(BAR + " \0\t\n\u2047\u2585")
 """Characters that SentencePiece uses for itself while training; in a text all but the space are written as bytes."""

@@ -15,13 +15,13 @@ SILENT = frozenset((PAD, BOS, EOS))
 
 
 class Listed(ABC):
-    """What words and characters share."""
+    """Base class of tokenizers with a closed vocabulary: words and characters."""
 
     vocabulary: Vocabulary
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Size of the vocabulary."""
         return len(self.vocabulary)
 
     @property

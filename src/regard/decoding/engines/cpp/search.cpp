@@ -1,5 +1,5 @@
-// Greedy and beam search over any decoder; equal to decoding/engines/greedy.py and beam.py, which explain them.
-#include "likeliest.hpp"
+// Greedy and beam search over any decoder; equal to decoding/engines/eager/greedy.py and beam.py, which explain them.
+#include "topk.hpp"
 #include "steps.hpp"
 
 using namespace regard;
@@ -42,7 +42,7 @@ static bool choose(Steps& steps, std::vector<float>& logits, int64_t rows, int64
     const int sharing = rows * steps.vocabulary < WORTH / 8 ? 1 : threads;
 #pragma omp parallel for num_threads(sharing) if (sharing > 1) reduction(| : broken)
     for (int64_t r = 0; r < rows; r++)
-        broken |= !likeliest(logits.data() + r * steps.vocabulary, steps.vocabulary, each, values.data() + r * each,
+        broken |= !select_topk(logits.data() + r * steps.vocabulary, steps.vocabulary, each, values.data() + r * each,
                              tokens.data() + r * each);
     return !broken;
 }

@@ -9,7 +9,7 @@ from regard.interop.huggingface.settings import table_of
 
 FILE = "preprocessor_config.json"
 NEWER = "processor_config.json"
-"""Where a processor of pictures and texts is saved as one."""
+"""Files in which a processor of pictures and texts is saved as one."""
 KNOWN = frozenset(
     {
         *("do_resize", "size", "resample", "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std"),
@@ -22,7 +22,7 @@ BILINEAR = 2
 
 
 class Standard(NamedTuple):
-    """What is taken off each channel, and what it is divided by."""
+    """Mean and standard deviation of each channel."""
 
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
