@@ -2,6 +2,7 @@
 
 import { grid } from "./cells";
 import { Button } from "./button";
+import { Headline } from "./headline";
 import { toExample } from "./navigation";
 import { APPEARANCES, LANGUAGES, SETTING_KEYS } from "./settings";
 import { Compare } from "./panels/compare";
@@ -10,12 +11,9 @@ import type { Appearance, Head, Language } from "./store";
 import { say, type Sentence } from "./strings";
 
 export function Header() {
-  const run = store.run.value;
   return (
     <header class="page-header">
-      <h1>
-        <bdi>{run.name || "regard"}</bdi>
-      </h1>
+      <Headline />
       <Compare />
       <div class="header-choices" role="group" aria-label={say("toolbar")}>
         <ExampleChoice />

@@ -12,6 +12,16 @@ export const page = {
   special: ["special token", "特殊词元"],
   forecast: ["forecast", "预测"],
 
+  headlineModel: ["Model", "模型"],
+  headlineIn: ["In", "输入"],
+  headlineOut: ["Out", "输出"],
+  headlineMore: ["all of it", "全文"],
+  headlinePicture: ["a picture in {high} × {wide} patches", "一幅图片，分为 {high} × {wide} 个图块"],
+  headlineThumbnail: ["The picture that went in", "输入的图片"],
+  headlineSound: ["{seconds} s of sound", "{seconds} 秒声音"],
+  headlineSeries: ["{names}: {count} moments", "{names}：{count} 个时刻"],
+  headlinePlaces: ["{name}: {count} places", "{name}：{count} 个位置"],
+
   skip: ["Skip to the matrix", "跳到矩阵"],
   toolbar: ["What is shown", "显示内容"],
   example: ["Example", "样例"],
