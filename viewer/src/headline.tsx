@@ -52,7 +52,12 @@ const LETTERS = ["A", "B"];
 function Model({ run, letter }: { run: Run; letter: string }) {
   return (
     <span class="headline-model">
-      {letter && <span class={`headline-letter ${letter}`}>{letter}</span>} <bdi>{run.name || "regard"}</bdi>
+      {letter && (
+        <>
+          <span class={`headline-letter ${letter}`}>{letter}</span>{" "}
+        </>
+      )}
+      <bdi>{run.name || "regard"}</bdi>
     </span>
   );
 }

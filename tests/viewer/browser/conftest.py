@@ -30,5 +30,6 @@ def pages(browser):
 
 def set_state(page, fragment: str) -> None:
     """Give a page that is open another state, as somebody does who follows a link."""
-    page.evaluate("fragment => { location.hash = fragment }", fragment)
+    page.wait_for_timeout(180)  # the page writes its own state a moment after it changed
+    page.evaluate("fragment => { location.hash = '#' ; location.hash = fragment }", fragment)
     page.wait_for_timeout(60)

@@ -1,6 +1,6 @@
 // One curve: its name, its definition, what it shows in a sentence, and the picture with crosshair and brush.
 
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { detail, languageTag } from "../labels";
 import { inSight, zoomed } from "../heatmap/window";
@@ -52,6 +52,10 @@ function Drawing({ plot, scene, found, name }: Given & { found: string; name: st
   const picture = usePicture(canvas, plot, scene, width);
   const cross = crossOf(plot.along);
   useDrawn(canvas, picture);
+  // The tip follows the last input used: a key or playback that moves the crosshair takes it from a resting pointer.
+  useEffect(() => {
+    pointed.value = null;
+  }, [cross]);
   const marks = { cross, pointed: pointed.value, brush: dragged.value ?? brushOf(plot.along), sight: sight(plot) };
   const pointer = pointerOf({ plot, scene }, picture, useRef(null), pointed, dragged);
   const here = cross ?? 0;

@@ -8,10 +8,11 @@ import { lettered } from "../compare/names";
 import { css, LOWEST, place, table, TWO_SIDED } from "../palette";
 import { hides } from "../heatmap/hidden";
 import { curves, laid, painted, Painter } from "../heatmap/painter";
-import { pointed } from "../heatmap/pointed";
+import { crosshair } from "../heatmap/pointed";
 import { Pointer } from "../heatmap/pointer";
 import { probing } from "../heatmap/probe";
 import { inSight, zoomed } from "../heatmap/window";
+import { Finding } from "../heatmap/finding";
 import { detail, label, languageTag } from "../labels";
 import { reads } from "../link/finding";
 import { written } from "../link/number";
@@ -30,6 +31,7 @@ export function Heatmap() {
     <div class="heatmap">
       <AxisNames />
       <Plot />
+      <Finding />
       <Foot />
     </div>
   );
@@ -55,7 +57,7 @@ function Plot() {
     <div class="heat-plot" ref={root}>
       <canvas class="heat-top" aria-hidden="true" lang={languageTag(across)} />
       <canvas class="heat-left" aria-hidden="true" lang={languageTag(down)} />
-      <div class="heat-stage">
+      <div class="heat-stage" style={{ touchAction: zoomed.value ? "none" : "pan-y" }}>
         <Picture />
         <canvas class="heat-cross" aria-hidden="true" />
         <canvas class="heat-minimap" aria-hidden="true" />
@@ -114,9 +116,10 @@ function CurveNames() {
   );
 }
 
-/** The cell under the pointer: its two places and its value. */
+/** The cell of the crosshair: its two places and its value. */
 function Tooltip() {
-  const cell = pointed.value;
+  const at = crosshair.value;
+  const cell = at && at.query !== null && at.key !== null ? { query: at.query, key: at.key } : null;
   const [shown, matrix, queries, keys, plan] = [store.current.value, useGrid(), store.queryAxis.value, store.keyAxis.value, laid.value];
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

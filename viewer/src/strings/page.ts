@@ -144,5 +144,7 @@ export const page = {
   heatmapCell: ["{query} reads {key}: {value}", "{query} 读取 {key}：{value}"],
   heatmapNothing: ["{query} may not see {key}", "{query} 看不到 {key}"],
   heatmapNotKnown: ["{query} and {key}: not known", "{query} 与 {key}：未知"],
+  heatmapSharpest: ["The sharpest query: {finding}. Point, tap or press an arrow to read another cell.", "最集中的查询：{finding}。指向、轻触或按方向键可读取其他格子。"],
+  heatmapFirst: ["{finding}. Point, tap or press an arrow to read another cell.", "{finding}。指向、轻触或按方向键可读取其他格子。"],
   livePlace: ["{cell}. {finding}", "{cell}。{finding}"],
 } as const satisfies Words;
