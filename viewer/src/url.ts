@@ -32,6 +32,7 @@ const PARTS: Erased[] = [
   part("sw", store.swipe, brief, (text) => number(text, 0, 1)),
   part("x", store.example, String, (text) => among(whole(text), store.payload.peek()?.runs[0]?.examples.length ?? 0)),
   part("a", store.attention, (id) => id, (text) => (text.length <= 1000 ? text : undefined)),
+  part("ab", store.attentionB, (id) => id, (text) => (text.length <= 1000 ? text : undefined)),
   part("h", store.head, String, head),
   part("pin", store.pinned, (list) => list.map((each) => `${escaped(each.attention)}:${each.head}`).join(","), pins),
   place("q", store.query),

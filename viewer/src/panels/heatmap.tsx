@@ -4,7 +4,7 @@ import { useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../button";
 import { allowed, grid, trouble } from "../cells";
-import { lettered } from "../compare/names";
+import { lettered, sides } from "../compare/names";
 import { css, LOWEST, place, table, TWO_SIDED } from "../palette";
 import { hides } from "../heatmap/hidden";
 import { curves, laid, painted, Painter } from "../heatmap/painter";
@@ -176,6 +176,7 @@ function Foot() {
         <Button of="zoom.all" face="⤢" />
       </span>
       <Legend />
+      {sides() && <bdi class="heat-sides">{sides()}</bdi>}
       {hides(shown, matrix) && (
         <span class="heat-hatched">
           <i aria-hidden="true" /> {say("heatmapHidden")}

@@ -27,6 +27,8 @@ export const page = {
   example: ["Example", "样例"],
   exampleOf: ["{number}/{count} {title}", "{number}/{count} {title}"],
   attention: ["Attention", "注意力"],
+  attentionOf: ["Attention of {run}", "{run} 的注意力"],
+  attentionAsA: ["as in A: {name}", "同 A：{name}"],
   head: ["Head", "头"],
   headNumber: ["head {head}", "头 {head}"],
   headMean: ["mean of {count} heads", "{count} 个头的均值"],
