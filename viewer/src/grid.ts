@@ -19,6 +19,8 @@ export interface Grid {
   /** Cells go both ways from 128, as in a difference or in scores; else they count up from 0. */
   signed: boolean;
   extent: Extent;
+  /** 1 for cells of which something is known, 0 for the others; null where all are known. */
+  readonly known: Grid | null;
   /** Cells of a level, row by row, into `out`; false where some were not there yet (`changed` then tells when). */
   fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean;
   /** The value of one cell, and whether it is exact or out of 256 steps; null where nothing is known. */
@@ -44,6 +46,11 @@ export function quantise(weight: number, scale = 1): number {
 export function restoreSigned(byte: number, scale = 1): number {
   const share = (byte - 128) / 127;
   return Math.sign(share) * share * share * scale;
+}
+
+/** The weight of a byte of either kind. */
+export function restored(byte: number, scale: number, signed: boolean): number {
+  return signed ? restoreSigned(byte, scale) : restore(byte, scale);
 }
 
 /** The byte of a value that may be negative: 128 is 0, the root of its size goes either way. */

@@ -6,6 +6,7 @@ import type { Attention, Axis, Example, Payload, Run, Summary } from "./payload"
 export type LinkView = "heatmap" | "lines" | "tokens" | "overlay" | "table";
 export type Quantity = "weights" | "scores" | "values" | "rollout" | "flow";
 export type Scale = "linear" | "sqrt" | "log";
+export type Reach = "one" | "largest" | number;
 export type Compare = "a" | "b" | "difference" | "swipe";
 export type Language = "en" | "zh";
 export type Appearance = "system" | "light" | "dark";
@@ -66,6 +67,8 @@ export const quantity = signal<Quantity>("weights");
 /** What of the matrix is in sight; null: all of it. */
 export const visible = signal<Window | null>(null);
 export const scale = signal<Scale>("sqrt");
+/** The weight with the last colour: 1, the largest in sight, or a number; null: whichever suits the matrix. */
+export const reach = signal<Reach | null>(null);
 export const palette = signal("cividis");
 export const top = signal(8);
 export const hideSpecial = signal(false);

@@ -5,7 +5,7 @@
 import { batch, effect, type Signal } from "@preact/signals";
 import { sequential } from "./palette";
 import * as store from "./store";
-import { among, brief, cells, escaped, folded, head, headsFilter, headsOrder, number, oneOf, ordered, pins, span, STATISTICS, whole } from "./values";
+import { among, brief, cells, escaped, folded, head, headsFilter, headsOrder, number, oneOf, ordered, pins, reach, span, STATISTICS, whole } from "./values";
 
 /** How one signal is written and read. `undefined` from `read` means: no such value, leave the signal alone. */
 interface Part<Value> {
@@ -42,6 +42,7 @@ const PARTS: Erased[] = [
   part("of", store.quantity, String, oneOf("weights", "scores", "values", "rollout", "flow")),
   part("win", store.visible, (window) => window!.map(brief).join(","), cells),
   part("s", store.scale, String, oneOf("linear", "sqrt", "log")),
+  part("up", store.reach, (value) => (typeof value === "number" ? String(value) : value!), reach),
   part("p", store.palette, String, (text) => sequential(store.payload.peek()).find((each) => each === text)),
   part("top", store.top, String, (text) => number(text, 1, 128)),
   flag("hide", store.hideSpecial),

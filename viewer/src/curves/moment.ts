@@ -1,6 +1,6 @@
 // The same numbers for a moment of training, from the weights that the film kept: 256 steps, so they are "about".
 
-import { restore } from "../grid";
+import { restored } from "../grid";
 import { labels } from "../labels";
 import type { Attention, Axis, Frame } from "../payload";
 import { tensor } from "../tensors";
@@ -45,7 +45,7 @@ export function measure(bytes: Uint8Array, attention: Attention, baseline: Float
     spread: made(),
     sink: made(),
   };
-  const weights = Float32Array.from({ length: 256 }, (_, byte) => restore(byte, attention.scale));
+  const weights = Float32Array.from({ length: 256 }, (_, byte) => Math.abs(restored(byte, attention.scale, attention.signed ?? false)));
   for (let row = 0; row < heads * queries; row += 1) {
     const cells = bytes.subarray(row * keys, (row + 1) * keys);
     const received = tables.received.subarray(Math.floor(row / queries) * keys);

@@ -31,6 +31,8 @@ export class DenseGrid implements Grid {
   /** The cells of each level. */
   readonly pyramid: Uint8Array[];
 
+  private knownCells: DenseGrid | null = null;
+
   constructor(private readonly cells: Cells) {
     this.rows = cells.rows;
     this.columns = cells.columns;
@@ -39,6 +41,12 @@ export class DenseGrid implements Grid {
     this.extent = cells.extent ?? "all";
     this.levels = sizes(cells.rows, cells.columns);
     this.pyramid = pyramid(cells.bytes, this.levels, this.signed);
+  }
+
+  get known(): Grid | null {
+    const { there, rows, columns } = this.cells;
+    if (!there || this.extent === "thumbnail" || this.extent === "nothing") return null;
+    return (this.knownCells ??= new DenseGrid({ rows, columns, bytes: there }));
   }
 
   fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean {

@@ -1,7 +1,7 @@
 // A matrix that stays with the server: tiles of it are fetched when they come into sight, and the latest are kept.
 
 import type { Grid, Level } from "../grid";
-import { restore } from "../grid";
+import { restored } from "../grid";
 import { sizes } from "./dense";
 
 /** Cells along a side of a tile, as in Python's server.py. */
@@ -17,6 +17,7 @@ export interface Source {
   rows: number;
   columns: number;
   scale: number;
+  signed?: boolean;
   /** 1 for rows that were recorded; null: all. */
   recorded: Uint8Array | null;
   fetch?: Fetch;
@@ -26,7 +27,8 @@ export class TiledGrid implements Grid {
   readonly rows: number;
   readonly columns: number;
   readonly scale: number;
-  readonly signed = false;
+  readonly signed: boolean;
+  readonly known = null;
   readonly extent = "all";
   readonly levels: Level[];
   private readonly tiles = new Latest<Uint8Array>(KEPT);
@@ -38,6 +40,7 @@ export class TiledGrid implements Grid {
     this.rows = source.rows;
     this.columns = source.columns;
     this.scale = source.scale;
+    this.signed = source.signed ?? false;
     this.levels = sizes(source.rows, source.columns);
   }
 
@@ -65,7 +68,7 @@ export class TiledGrid implements Grid {
     if (exact) return { value: exact[at]!, exact: true };
     this.ask(name, `&l=0&i=${i}&j=${j}&e=1`, (buffer) => this.exact.keep(name, new Float32Array(buffer)));
     const tile = this.tiles.find(`0/${i},${j}`);
-    return tile ? { value: restore(tile[at]!, this.scale), exact: false } : null;
+    return tile ? { value: restored(tile[at]!, this.scale, this.signed), exact: false } : null;
   }
 
   rowKnown(row: number): boolean {
@@ -93,7 +96,7 @@ export class TiledGrid implements Grid {
     const found = this.coarser(level, part);
     for (let row = 0; row < part.rows; row += 1) {
       const start = (part.outRow + row) * columns + part.outColumn;
-      if (!found) out.fill(0, start, start + part.columns);
+      if (!found) out.fill(this.signed ? 128 : 0, start, start + part.columns);
       const line = found && ((part.firstRow + row) >> found.down) * found.width - found.first;
       for (let column = 0; found && column < part.columns; column += 1) {
         out[start + column] = found.tile[line! + ((part.firstColumn + column) >> found.down)]!;

@@ -8,6 +8,7 @@ import type { Grid } from "../grid";
 import { special } from "../labels";
 import { paint, type Plan, type Shown } from "../paint";
 import { pixels, table, TWO_SIDED } from "../palette";
+import { arrivals, factor, upper } from "../range";
 import * as store from "../store";
 import { drawEdge } from "./axis";
 import { hatch } from "./hatch";
@@ -71,8 +72,8 @@ export class Painter {
     resized();
     this.stops.push(() => observer?.disconnect(), () => window.removeEventListener("resize", resized));
     this.stops.push(effect(() => this.load()));
-    this.stops.push(effect(() => grid.value?.changed(() => (this.arrived.value += 1))));
-    this.stops.push(effect(() => swiped.value?.changed(() => (this.arrived.value += 1))));
+    this.stops.push(effect(() => grid.value?.changed(() => ((this.arrived.value += 1), (arrivals.value += 1)))));
+    this.stops.push(effect(() => swiped.value?.changed(() => ((this.arrived.value += 1), (arrivals.value += 1)))));
     this.stops.push(effect(() => this.follow()));
     this.stops.push(effect(() => this.followCross()));
   }
@@ -99,14 +100,14 @@ export class Painter {
 
   private follow(): void {
     for (const each of [grid, swiped, inSight, this.size, this.arrived, margins, theme, store.language]) void each.value;
-    for (const each of [store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
+    for (const each of [upper, store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
     cancelAnimationFrame(this.waiting);
     this.waiting = requestAnimationFrame(() => timed("paint", () => this.paint()));
   }
 
   private followCross(): void {
     for (const each of [crosshair, laid, grid, theme, this.arrived]) void each.value;
-    for (const each of [store.palette, store.scale, store.transposed]) void each.value;
+    for (const each of [upper, store.palette, store.scale, store.transposed]) void each.value;
     cancelAnimationFrame(this.crossWaiting);
     this.crossWaiting = requestAnimationFrame(() => timed("crosshair", () => this.crosshair()));
   }
@@ -148,12 +149,13 @@ export class Painter {
     const beside = swiped.peek();
     if (hides(attention, matrix) || (beside && hides(attention, beside))) hatch(pen, width, height, ink);
     const colours = table(store.payload.peek(), matrix.signed ? TWO_SIDED : store.palette.peek());
-    this.colours = pixels(colours, store.scale.peek(), matrix.signed);
+    this.colours = pixels(colours, store.scale.peek(), matrix.signed, factor(matrix));
     const target = { context: pen, width, height, transposed: store.transposed.peek() };
     const line = beside ? Math.round(store.swipe.peek() * width) : width;
     const done = paint(matrix, inSight.peek(), this.colours, { ...target, to: line }, this.blocks(matrix));
     if (beside) {
-      paint(beside, inSight.peek(), this.colours, { ...target, from: line }, this.blocks(beside));
+      const theirs = pixels(colours, store.scale.peek(), beside.signed, factor(beside));
+      paint(beside, inSight.peek(), theirs, { ...target, from: line }, this.blocks(beside));
       pen.fillStyle = ink.focus;
       pen.fillRect(line - 1, 0, 3, height);
     }

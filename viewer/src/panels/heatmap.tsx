@@ -5,7 +5,8 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "../button";
 import { allowed, grid, trouble } from "../cells";
 import { lettered, sides } from "../compare/names";
-import { css, LOWEST, place, table, TWO_SIDED } from "../palette";
+import { css, LOWEST, middle, table, TWO_SIDED } from "../palette";
+import { here, range, upper } from "../range";
 import { hides } from "../heatmap/hidden";
 import { curves, laid, painted, Painter } from "../heatmap/painter";
 import { crosshair } from "../heatmap/pointed";
@@ -16,7 +17,7 @@ import { Finding } from "../heatmap/finding";
 import { detail, label, languageTag } from "../labels";
 import { reads } from "../link/finding";
 import { written } from "../link/number";
-import { readingQuery, rowLine, useGrid } from "../link/reading";
+import { differs, readingQuery, rowLine, useGrid } from "../link/reading";
 import { Waiting } from "../link/waiting";
 import type { Axis } from "../payload";
 import * as store from "../store";
@@ -213,17 +214,17 @@ function Legend() {
       pen.fillRect(at, 0, 1, 1);
     }
   });
-  const [first, last] = ends(matrix.signed, matrix.scale);
-  const middle = matrix.signed ? null : marks(matrix.scale);
+  const [first, last] = ends(matrix.signed);
+  const mid = matrix.signed ? null : written(middle(store.scale.value, upper.value), false).replace("≈", "");
   const { a, b } = lettered();
-  const [less, more] = matrix.signed ? [b, a].map((run) => say("compareReadsMore", { run })) : [];
+  const [less, more] = matrix.signed && differs() ? [b, a].map((run) => say("compareReadsMore", { run })) : [];
   return (
     <span class="heat-legend">
       {less && <span class="heat-side">{less}</span>}
       <span>{first}</span>
       <span class="heat-ramp">
         <canvas ref={ref} width={256} height={1} role="img" aria-label={say("heatmapColours", { first, last })} />
-        {middle !== null && <span class="heat-mark">{middle}</span>}
+        {mid !== null && <span class="heat-mark">{mid}</span>}
       </span>
       <span>{last}</span>
       {more && <span class="heat-side">{more}</span>}
@@ -231,14 +232,12 @@ function Legend() {
   );
 }
 
-function ends(signed: boolean, scale: number): [string, string] {
-  if (signed) return [written(-scale), written(scale, true, true)];
-  return [store.scale.value === "log" ? `≤${written(LOWEST * scale)}` : "0", written(scale)];
-}
-
-/** The weight that has the middle colour. */
-function marks(scale: number): string {
-  let byte = 0;
-  while (byte < 255 && place(byte, store.scale.value, false) < 128) byte += 1;
-  return written((byte / 255) ** 2 * scale, false).replace("≈", "");
+/** What the two ends of the colours stand for; a weight beyond the range has the last colour as well. */
+function ends(signed: boolean): [string, string] {
+  const most = upper.value;
+  const beyond = here.value !== null && here.value > most * 1.005;
+  const exact = range.value !== "largest";
+  const last = `${beyond ? "≥" : ""}${written(most, exact, signed)}`;
+  if (signed) return [`${beyond ? "≤" : ""}${written(-most, exact)}`, last];
+  return [store.scale.value === "log" ? `≤${written(LOWEST * most)}` : "0", last];
 }
