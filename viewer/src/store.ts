@@ -1,6 +1,7 @@
 // The one state of the page. Every view reads it, nothing else holds any; the URL's fragment is this state (url.ts).
 
 import { computed, signal } from "@preact/signals";
+import type { Shrink } from "./grid";
 import type { Attention, Axis, Example, Payload, Run, Summary } from "./payload";
 
 export type LinkView = "heatmap" | "lines" | "tokens" | "overlay" | "table";
@@ -67,6 +68,8 @@ export const quantity = signal<Quantity>("weights");
 /** What of the matrix is in sight; null: all of it. */
 export const visible = signal<Window | null>(null);
 export const scale = signal<Scale>("sqrt");
+/** How cells are put together where several share a pixel. */
+export const shrink = signal<Shrink>("maximum");
 /** The weight with the last colour: 1, the largest in sight, or a number; null: whichever suits the matrix. */
 export const reach = signal<Reach | null>(null);
 export const palette = signal("cividis");

@@ -42,6 +42,7 @@ const PARTS: Erased[] = [
   part("of", store.quantity, String, oneOf("weights", "scores", "values", "rollout", "flow")),
   part("win", store.visible, (window) => window!.map(brief).join(","), cells),
   part("s", store.scale, String, oneOf("linear", "sqrt", "log")),
+  part("by", store.shrink, String, oneOf("maximum", "mean")),
   part("up", store.reach, (value) => (typeof value === "number" ? String(value) : value!), reach),
   part("p", store.palette, String, (text) => sequential(store.payload.peek()).find((each) => each === text)),
   part("top", store.top, String, (text) => number(text, 1, 128)),

@@ -1,7 +1,7 @@
 // Two matrices over one another: B's cells at the places of A's, and A minus B, cell by cell where both have one.
 
 import type { Alignment } from "../align";
-import type { Grid, Level } from "../grid";
+import type { Grid, Level, Shrink } from "../grid";
 import { quantiseSigned, restored } from "../grid";
 import { DenseGrid, sizes } from "./dense";
 
@@ -53,8 +53,8 @@ class Joined implements Grid {
     return this.made.known;
   }
 
-  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean {
-    return this.made.fill(level, firstRow, firstColumn, rows, columns, out);
+  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array, by?: Shrink): boolean {
+    return this.made.fill(level, firstRow, firstColumn, rows, columns, out, by);
   }
 
   value(row: number, column: number): { value: number; exact: boolean } | null {

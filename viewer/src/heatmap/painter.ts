@@ -100,7 +100,7 @@ export class Painter {
 
   private follow(): void {
     for (const each of [grid, swiped, inSight, this.size, this.arrived, margins, theme, store.language]) void each.value;
-    for (const each of [upper, store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
+    for (const each of [upper, store.shrink, store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
     cancelAnimationFrame(this.waiting);
     this.waiting = requestAnimationFrame(() => timed("paint", () => this.paint()));
   }
@@ -150,7 +150,7 @@ export class Painter {
     if (hides(attention, matrix) || (beside && hides(attention, beside))) hatch(pen, width, height, ink);
     const colours = table(store.payload.peek(), matrix.signed ? TWO_SIDED : store.palette.peek());
     this.colours = pixels(colours, store.scale.peek(), matrix.signed, factor(matrix));
-    const target = { context: pen, width, height, transposed: store.transposed.peek() };
+    const target = { context: pen, width, height, transposed: store.transposed.peek(), shrink: store.shrink.peek() };
     const line = beside ? Math.round(store.swipe.peek() * width) : width;
     const done = paint(matrix, inSight.peek(), this.colours, { ...target, to: line }, this.blocks(matrix));
     if (beside) {

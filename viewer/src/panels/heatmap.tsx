@@ -2,6 +2,7 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { action } from "../actions";
 import { Button } from "../button";
 import { allowed, grid, trouble } from "../cells";
 import { lettered, sides } from "../compare/names";
@@ -19,10 +20,13 @@ import { reads } from "../link/finding";
 import { written } from "../link/number";
 import { differs, readingQuery, rowLine, useGrid } from "../link/reading";
 import { Waiting } from "../link/waiting";
+import type { Shrink } from "../grid";
 import type { Axis } from "../payload";
 import * as store from "../store";
 import { say } from "../strings";
 import "../styles/heatmap.css";
+
+action({ id: "shrink", keys: ["M"], label: "heatmapShrink", run: () => (store.shrink.value = store.shrink.value === "mean" ? "maximum" : "mean") });
 
 export function Heatmap() {
   const matrix = useGrid();
@@ -195,7 +199,18 @@ function Reduced() {
   return (
     <span class="quiet">
       {zoomed.value && say("heatmapWindow", edges)}{" "}
-      {plan && plan.high + plan.wide > 0 && say("heatmapShrunk", { high: 2 ** plan.high, wide: 2 ** plan.wide })}
+      {plan && plan.high + plan.wide > 0 && (
+        <>
+          <label title={say("withKey", { label: say("heatmapShrink"), key: "M" })}>
+            {say("heatmapShrunkBy")}{" "}
+            <select aria-keyshortcuts="M" value={store.shrink.value} onChange={(event) => (store.shrink.value = event.currentTarget.value as Shrink)}>
+              <option value="maximum">{say("heatmapMaximum")}</option>
+              <option value="mean">{say("heatmapMean")}</option>
+            </select>
+          </label>{" "}
+          {say("heatmapShrunk", { high: 2 ** plan.high, wide: 2 ** plan.wide })}
+        </>
+      )}
     </span>
   );
 }

@@ -83,8 +83,8 @@ export const page = {
     "权重大只说明某个值被读取，不说明它决定了输出：值可能很小，后面的层可能忽略它，不同的权重也可能给出相同的答案。下结论之前，请与记录下来的“权重 × 值向量长度”和 rollout 对照。",
   ],
   helpMax: [
-    "Matrices larger than the screen are shrunk by maximum: a single strong cell is visible at every zoom. Hatched cells may not be seen by the query, or nothing is known of them; that is not the same as a weight of zero.",
-    "比屏幕大的矩阵按最大值缩小：任何缩放下都能看到单个强格。画斜线的格子表示该查询不可见，或没有记录；这与权重为零不同。",
+    "Matrices larger than the screen are shrunk by maximum, so that a single strong cell is visible at every zoom, or by mean. Hatched cells may not be seen by the query, or nothing is known of them; that is not the same as a weight of zero.",
+    "比屏幕大的矩阵按最大值缩小，任何缩放下都能看到单个强格；也可按均值缩小。画斜线的格子表示该查询不可见，或没有记录；这与权重为零不同。",
   ],
   helpPointer: [
     "Pointer: click a cell to select it, drag to move, wheel or pinch to zoom.",
@@ -137,7 +137,11 @@ export const page = {
   heatmapLargestLong: ["the largest weight of each query, from 0 to 1", "每个查询的最大权重，从 0 到 1"],
   heatmapZoom: ["Zoom", "缩放"],
   heatmapWindow: ["queries {first} to {last}, keys {left} to {right}", "查询 {first}–{last}，键 {left}–{right}"],
-  heatmapShrunk: ["shrunk by maximum, {high} x {wide} cells in one", "按最大值缩小，{high} × {wide} 格合一"],
+  heatmapShrink: ["Shrink by maximum or by mean", "按最大值或均值缩小"],
+  heatmapShrunkBy: ["A pixel shows the", "每个像素显示"],
+  heatmapMaximum: ["largest", "最大值"],
+  heatmapMean: ["mean", "均值"],
+  heatmapShrunk: ["of {high} × {wide} cells", "（{high} × {wide} 格）"],
   heatmapHidden: ["not visible to the query, or not known", "查询不可见，或未知"],
   heatmapMasked: ["may not be seen", "不可见"],
   heatmapUnknown: ["not known", "未知"],
