@@ -24,12 +24,12 @@ export function tablesAt(frame: Frame, attention: Attention, key: Axis): Promise
   return found;
 }
 
-/** The keys that stand for no content, as in strength.py: the first, special tokens, punctuation, places before a picture's patches. */
+/** The keys that stand for no content, as in curves.py: special tokens, punctuation, places before a picture's patches. */
 export function sinks(key: Axis): number[] {
-  if (key.kind === "image") return [...new Set([0, ...key.prefix.keys()])];
-  if (key.kind !== "text") return [0];
+  if (key.kind === "image") return [...key.prefix.keys()];
+  if (key.kind !== "text") return [];
   const marks = [...labels(key).entries()].filter(([, label]) => /^\p{P}+$/u.test(label.trim())).map(([place]) => place);
-  return [...new Set([0, ...key.special, ...marks])];
+  return [...new Set([...key.special, ...marks])];
 }
 
 /** Every number of every head; shares are |a| / sum |a|, as in Python's strength.py. */

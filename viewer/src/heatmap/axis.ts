@@ -150,9 +150,11 @@ function drawTicks(pen: CanvasRenderingContext2D, edge: Edge, thick: number, ink
   const step = tickStep(pitch(edge), edge.side === "left" ? 28 : wide);
   pen.fillStyle = pen.strokeStyle = ink.quiet;
   pen.lineWidth = 1;
-  for (let place = Math.ceil(edge.first / step) * step; place < edge.end; place += step) {
+  // Places of a text are counted from 1; other axes have names of their own.
+  const base = names ? 0 : 1;
+  for (let place = Math.ceil((edge.first + base) / step) * step - base; place < edge.end; place += step) {
     const at = Math.round((place - edge.first) * pitch(edge)) + 0.5;
-    const name = shorten(names?.[place] ?? String(place), edge.side === "left" ? thick - 10 : wide, (text) => pen.measureText(text).width);
+    const name = shorten(names?.[place] ?? String(place + base), edge.side === "left" ? thick - 10 : wide, (text) => pen.measureText(text).width);
     pen.beginPath();
     if (edge.side === "left") {
       pen.moveTo(thick - 5, at);

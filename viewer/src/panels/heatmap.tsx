@@ -195,7 +195,7 @@ function Foot() {
 function Reduced() {
   const plan = painted.value;
   const [first, left, end, right] = inSight.value;
-  const edges = { first: Math.floor(first), last: Math.ceil(end) - 1, left: Math.floor(left), right: Math.ceil(right) - 1 };
+  const edges = { first: Math.floor(first) + 1, last: Math.ceil(end), left: Math.floor(left) + 1, right: Math.ceil(right) };
   return (
     <span class="quiet">
       {zoomed.value && say("heatmapWindow", edges)}{" "}

@@ -8,6 +8,7 @@ export const page = {
   ],
 
   place: ["place {place} of {length}", "位置 {place}，共 {length}"],
+  placeIndex: ["of {length}, counted from 0", "共 {length}，从 0 数起"],
   piece: ["piece {piece}", "词元 {piece}"],
   special: ["special token", "特殊词元"],
   forecast: ["forecast", "预测"],
