@@ -131,3 +131,10 @@ def sound() -> Trace:
     spectrogram = np.exp(-((bins - np.linspace(10, 30, frames)[None]) ** 2) / 8).astype(np.float32)
     axes = {"letters": Text.of(list("hello"), lang="en"), "frames": Audio(frames, 0.01, spectrogram, wave, rate)}
     return Trace("speech", (Example(axes, (AttentionMap("decoder.cross", "letters", "frames", weights(2, 5, frames)),)),))
+
+
+def negative() -> Trace:
+    """Weights of both signs, as a difference of two softmaxes has them."""
+    first, second = weights(2, 5, 6, 1), weights(2, 5, 6, 2)
+    attention_map = AttentionMap("mixer", "queries", "keys", first - second, sums_to_one=False)
+    return Trace("differential", (Example({"queries": Index(5), "keys": Index(6)}, (attention_map,)),))

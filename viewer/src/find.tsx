@@ -3,7 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { Dialog } from "./dialog";
 import { reveal } from "./heatmap/window";
-import { labels, languageTag } from "./labels";
+import { labels, languageTag, numberOf } from "./labels";
 import type { Axis } from "./payload";
 import { dialog, key, keyAxis, query, queryAxis } from "./store";
 import { say } from "./strings";
@@ -71,7 +71,7 @@ function Found({ title, side, axis, places }: { title: string; side: "query" | "
         {places.slice(0, LISTED).map((place) => (
           <li key={place}>
             <button type="button" onClick={() => go(side, place)}>
-              <span class="quiet">{place}</span> <bdi lang={languageTag(axis)}>{labels(axis)[place]!.slice(0, 80)}</bdi>
+              <span class="quiet">{numberOf(axis, place)}</span> <bdi lang={languageTag(axis)}>{labels(axis)[place]!.slice(0, 80)}</bdi>
             </button>
           </li>
         ))}

@@ -2,6 +2,7 @@
 
 import { grid } from "./cells";
 import { Button } from "./button";
+import { Headline } from "./headline";
 import { toExample } from "./navigation";
 import { APPEARANCES, LANGUAGES, SETTING_KEYS } from "./settings";
 import { Compare } from "./panels/compare";
@@ -10,16 +11,14 @@ import type { Appearance, Head, Language } from "./store";
 import { say, type Sentence } from "./strings";
 
 export function Header() {
-  const run = store.run.value;
   return (
     <header class="page-header">
-      <h1>
-        <bdi>{run.name || "regard"}</bdi>
-      </h1>
+      <Headline />
       <Compare />
       <div class="header-choices" role="group" aria-label={say("toolbar")}>
         <ExampleChoice />
         <AttentionChoice />
+        <OtherAttentionChoice />
         <HeadChoice />
         <span class="quiet exactness">{say(exactness())}</span>
       </div>
@@ -59,13 +58,14 @@ function ExampleChoice() {
 function AttentionChoice() {
   const shown = store.current.value;
   const among = store.currentExample.value.attentions;
+  const two = store.payload.value.runs.length > 1;
   if (!shown || among.length < 2) return null;
   return (
     <span class="stepper">
       <Button of="layer.back" face="[" />
       <label>
-        <span>{say("attention")}</span>
-        <select value={shown.id} onChange={(event) => (store.attention.value = event.currentTarget.value)}>
+        <span>{two ? say("attentionOf", { run: store.runIndex.value === 0 ? "A" : "B" }) : say("attention")}</span>
+        <select value={shown.id} onChange={(event) => store.choose(event.currentTarget.value)}>
           {among.map((each) => (
             <option key={each.id} value={each.id}>
               {each.id}
@@ -75,6 +75,25 @@ function AttentionChoice() {
       </label>
       <Button of="layer.on" face="]" />
     </span>
+  );
+}
+
+/** What of B is set against A's attention, where both are in sight. */
+function OtherAttentionChoice() {
+  const beside = store.other.value;
+  if (!beside || (store.compare.value !== "difference" && store.compare.value !== "swipe")) return null;
+  return (
+    <label>
+      <span>{say("attentionOf", { run: "B" })}</span>
+      <select value={store.attentionB.value && beside.attention.id} onChange={(event) => (store.attentionB.value = event.currentTarget.value)}>
+        <option value="">{say("attentionAsA", { name: store.counterpartId() })}</option>
+        {beside.example.attentions.map((each) => (
+          <option key={each.id} value={each.id}>
+            {each.id}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

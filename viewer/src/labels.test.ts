@@ -8,8 +8,8 @@ describe("names of places", () => {
   it("are the text that tokens cover, with the piece told apart", () => {
     const text: Axis = { kind: "text", length: 2, labels: ["汉", "<eos>"], pieces: ["æ±", "<eos>"], text: "汉", spans: [[0, 1], null], special: [1], lang: "zh-Hans" };
     expect(labels(text)).toEqual(["汉", "<eos>"]);
-    expect(detail(text, 0)).toBe("place 0 of 2 · piece æ±");
-    expect(detail(text, 1)).toBe("place 1 of 2 · special token");
+    expect(detail(text, 0)).toBe("place 1 of 2 · piece æ±");
+    expect(detail(text, 1)).toBe("place 2 of 2 · special token");
     expect(languageTag(text)).toBe("zh-Hans");
   });
   it("are seconds for sound and row, column for a picture, after what is no patch", () => {

@@ -15,6 +15,11 @@ export function labels(axis: Axis): string[] {
   return found;
 }
 
+/** The number of a place: from 1, but where a number is the place's own name that. */
+export function numberOf(axis: Axis, place: number): number {
+  return axis.kind === "index" ? place : place + 1;
+}
+
 export function label(axis: Axis, place: number): string {
   return labels(axis)[place] ?? "";
 }
@@ -23,7 +28,8 @@ export function label(axis: Axis, place: number): string {
 export function detail(axis: Axis, place: number): string {
   const shown = label(axis, place);
   const piece = axis.kind === "text" ? axis.pieces[place] : undefined;
-  const parts = [say("place", { place, length: axis.length })];
+  // Steps, queries and places are counted from 1 everywhere; a number that is a place's own name stays as it is.
+  const parts = [axis.kind === "index" ? say("placeIndex", { length: axis.length }) : say("place", { place: place + 1, length: axis.length })];
   if (piece !== undefined && piece !== shown) parts.push(say("piece", { piece }));
   if (axis.kind === "text" && axis.special.includes(place)) parts.push(say("special"));
   if (axis.kind === "audio") parts.push(`${(place * axis.seconds_per_step).toFixed(3)} s`);

@@ -1,7 +1,7 @@
 // One matrix of an attention, from wherever the page has it: whole, from the server, in part, or at a moment of training.
 
 import type { Grid } from "./grid";
-import { quantise, quantiseSigned, restore } from "./grid";
+import { quantise, quantiseSigned, restored } from "./grid";
 import { DenseGrid } from "./grids/dense";
 import { nothing, sparse, thumbnail } from "./grids/sparse";
 import { TiledGrid } from "./grids/tiled";
@@ -27,7 +27,7 @@ export async function find({ run, example, attention, head, quantity, frame }: W
   const moment = frame === null ? null : payload.peek().runs[run]!.training[frame];
   const filmed = moment?.weights[attention.id];
   if (quantity !== "weights") return (await viewed(attention, head, quantity)) ?? empty(attention);
-  if (filmed) return dense(attention, await slice(filmed, head), null);
+  if (filmed) return dense(attention, await slice(filmed, head, attention), null);
   if (!attention.recorded) return empty(attention);
   return (await whole(attention, head)) ?? served(run, example, attention, head) ?? (await partial(attention, head)) ?? empty(attention);
 }
@@ -46,27 +46,28 @@ async function whole(attention: Attention, head: Head): Promise<Grid | null> {
   const heads = Array.from({ length: attention.heads }, (_, each) => attention.full[each]);
   if (head !== "mean" || !heads.every((each) => each?.data)) return null;
   const all = await Promise.all(heads.map((each) => tensor(each!)));
-  return dense(attention, mean(all as Uint8Array[]), null);
+  return dense(attention, mean(all as Uint8Array[], attention), null);
 }
 
 /** The mean of heads from their bytes. */
-function mean(heads: Uint8Array[]): Uint8Array {
-  const squares = Float32Array.from({ length: 256 }, (_, byte) => restore(byte));
+function mean(heads: Uint8Array[], { signed = false }: Attention): Uint8Array {
+  const values = Float32Array.from({ length: 256 }, (_, byte) => restored(byte, 1, signed));
+  const back = signed ? quantiseSigned : quantise;
   const bytes = new Uint8Array(heads[0]!.length);
   for (let at = 0; at < bytes.length; at += 1) {
     let sum = 0;
-    for (const each of heads) sum += squares[each[at]!]!;
-    bytes[at] = quantise(sum / heads.length);
+    for (const each of heads) sum += values[each[at]!]!;
+    bytes[at] = back(sum / heads.length);
   }
   return bytes;
 }
 
 /** One head of a (heads, queries, keys) tensor, or their mean. */
-async function slice(ref: Ref, head: Head): Promise<Uint8Array> {
+async function slice(ref: Ref, head: Head, attention: Attention): Promise<Uint8Array> {
   const all = (await tensor(ref)) as Uint8Array;
   const [heads, size] = [ref.shape[0]!, ref.shape[1]! * ref.shape[2]!];
   const each = Array.from({ length: heads }, (_, at) => all.subarray(at * size, (at + 1) * size));
-  return head === "mean" || head >= heads ? mean(each) : each[head]!;
+  return head === "mean" || head >= heads ? mean(each, attention) : each[head]!;
 }
 
 function dense(attention: Attention, bytes: Uint8Array, exact: Float32Array | null): Grid {
@@ -76,6 +77,7 @@ function dense(attention: Attention, bytes: Uint8Array, exact: Float32Array | nu
     bytes: spread(attention, bytes, new Uint8Array(0)),
     exact: exact && spread(attention, exact, new Float32Array(0)),
     scale: attention.scale,
+    signed: attention.signed ?? false,
     recorded: recorded(attention),
   });
 }
@@ -85,6 +87,7 @@ function spread<Kind extends Uint8Array | Float32Array>(attention: Attention, nu
   const { rows, keys, queries } = attention;
   if (!rows || numbers.length === queries * keys) return numbers;
   const wide = new (kind.constructor as new (length: number) => Kind)(queries * keys);
+  if (attention.signed && wide instanceof Uint8Array) wide.fill(128);
   rows.forEach((row, at) => wide.set(numbers.subarray(at * keys, (at + 1) * keys), row * keys));
   return wide;
 }
@@ -105,23 +108,24 @@ function served(run: number, example: number, attention: Attention, head: Head):
     rows: attention.queries,
     columns: attention.keys,
     scale: attention.scale,
+    signed: attention.signed ?? false,
     recorded: recorded(attention),
   });
 }
 
 /** What a page keeps of a matrix for which it had no room. */
 async function partial(attention: Attention, head: Head): Promise<Grid | null> {
-  const { top, thumbnails, queries, keys, heads, scale } = attention;
+  const { top, thumbnails, queries, keys, heads, scale, signed } = attention;
   const at = head === "mean" ? heads : head;
   if (top) {
     const size = top.keys.shape[1]! * top.keys.shape[2]!;
     const [places, weights] = await Promise.all([tensor(top.keys), tensor(top.weights)]);
-    return sparse(queries, keys, places.subarray(at * size, (at + 1) * size), weights.subarray(at * size, (at + 1) * size), scale);
+    return sparse(queries, keys, places.subarray(at * size, (at + 1) * size), weights.subarray(at * size, (at + 1) * size), scale, signed);
   }
   if (!thumbnails) return null;
   const [, height, width] = thumbnails.shape as [number, number, number];
   const all = (await tensor(thumbnails)) as Uint8Array;
-  return thumbnail(queries, keys, all.subarray(at * height * width, (at + 1) * height * width), height, width, scale);
+  return thumbnail(queries, keys, all.subarray(at * height * width, (at + 1) * height * width), height, width, scale, signed);
 }
 
 /** Scores, value-weighted weights, rollout or flow, where they were kept; scores go below zero, so they are signed. */
@@ -130,7 +134,7 @@ async function viewed(attention: Attention, head: Head, quantity: Quantity): Pro
   const ref = kept?.[head] ?? kept?.["mean"];
   if (!ref?.data) return null;
   const numbers = await tensor(ref);
-  if (numbers instanceof Uint8Array) return new DenseGrid({ ...shape(attention), bytes: spread(attention, numbers, numbers) });
+  if (numbers instanceof Uint8Array) return new DenseGrid({ ...shape(attention), bytes: spread({ ...attention, signed: false }, numbers, numbers) });
   return scored(attention, spread(attention, numbers as Float32Array, new Float32Array(0)));
 }
 

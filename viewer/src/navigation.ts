@@ -35,7 +35,7 @@ export function layer(by: number): void {
   const among = store.layers.value;
   const at = among.findIndex((each) => each === store.current.value);
   const next = among[Math.min(among.length - 1, Math.max(0, at + by))];
-  if (next) store.attention.value = next.id;
+  if (next) store.choose(next.id);
 }
 
 /** Go to another head; the mean comes before the first. */

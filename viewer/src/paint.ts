@@ -3,7 +3,7 @@
 // Cost is bounded by the window and never by the matrix: cells of a level go into one reused buffer, are reduced by maximum
 // along an axis that is longer than the other, become pixels in one reused image, and go to the canvas in one drawing.
 
-import type { Grid } from "./grid";
+import { type Grid, quantise, quantiseSigned, restored, type Shrink } from "./grid";
 import { farther } from "./grids/dense";
 import type { Window } from "./store";
 
@@ -53,9 +53,10 @@ function cells(window: Window, level: number): number {
 export class Reader {
   private read = new Uint8Array(0);
   private reduced = new Uint8Array(0);
+  private sums = new Float32Array(0);
 
   /** `complete` is false while tiles are missing. */
-  bytes(grid: Grid, wanted: Plan): { bytes: Uint8Array; complete: boolean } {
+  bytes(grid: Grid, wanted: Plan, by: Shrink = "maximum"): { bytes: Uint8Array; complete: boolean } {
     const { level, high, wide, rows, columns } = wanted;
     const size = grid.levels[level]!;
     const [down, across] = [high - level, wide - level];
@@ -63,9 +64,10 @@ export class Reader {
     const readRows = Math.min(size.rows - firstRow, rows << down);
     const readColumns = Math.min(size.columns - firstColumn, columns << across);
     if (this.read.length < readRows * readColumns) this.read = new Uint8Array(readRows * readColumns);
-    const complete = grid.fill(level, firstRow, firstColumn, readRows, readColumns, this.read);
+    const complete = grid.fill(level, firstRow, firstColumn, readRows, readColumns, this.read, by);
     if (down === 0 && across === 0) return { bytes: this.read, complete };
     if (this.reduced.length < rows * columns) this.reduced = new Uint8Array(rows * columns);
+    if (by === "mean") return { bytes: this.averaged(grid.signed, wanted, readRows, readColumns), complete };
     this.reduced.fill(grid.signed ? 128 : 0, 0, rows * columns);
     for (let row = 0; row < readRows; row += 1) {
       const [from, line] = [row * readColumns, (row >> down) * columns];
@@ -73,7 +75,31 @@ export class Reader {
     }
     return { bytes: this.reduced, complete };
   }
+
+  /** The mean of the weights of the cells that were read, in blocks; at the end of the matrix of those that are there. */
+  private averaged(signed: boolean, wanted: Plan, readRows: number, readColumns: number): Uint8Array {
+    const [down, across] = [wanted.high - wanted.level, wanted.wide - wanted.level];
+    const size = wanted.rows * wanted.columns;
+    if (this.sums.length < 2 * size) this.sums = new Float32Array(2 * size);
+    const weights = WEIGHTS[Number(signed)]!;
+    this.sums.fill(0, 0, 2 * size);
+    for (let row = 0; row < readRows; row += 1) {
+      const line = (row >> down) * wanted.columns;
+      for (let column = 0; column < readColumns; column += 1) {
+        const at = line + (column >> across);
+        this.sums[at]! += weights[this.read[row * readColumns + column]!]!;
+        this.sums[size + at]! += 1;
+      }
+    }
+    for (let at = 0; at < size; at += 1) {
+      const mean = this.sums[at]! / Math.max(1, this.sums[size + at]!);
+      this.reduced[at] = signed ? quantiseSigned(mean) : quantise(mean);
+    }
+    return this.reduced;
+  }
 }
+
+const WEIGHTS = [false, true].map((signed) => Float32Array.from({ length: 256 }, (_, byte) => restored(byte, 1, signed)));
 
 /** The maximum of 2^`across` cells each, over what is there already. */
 function reduceLine(cells: Uint8Array, across: number, into: Uint8Array, signed: boolean): void {
@@ -118,13 +144,15 @@ export interface Target {
   from?: number;
   to?: number;
   transposed: boolean;
+  /** How cells are put together; left out: by maximum. */
+  shrink?: Shrink;
 }
 
 /** Paint what is in `window` over the whole target; hidden blocks stay clear, so what lies under them shows. */
 export function paint(grid: Grid, window: Window, colours: Uint32Array, target: Target, shown: Shown): { plan: Plan; complete: boolean } {
   const [high, wide] = target.transposed ? [target.width, target.height] : [target.height, target.width];
   const wanted = plan(grid, window, high, wide);
-  const { bytes, complete } = reader.bytes(grid, wanted);
+  const { bytes, complete } = reader.bytes(grid, wanted, target.shrink);
   const [width, height] = target.transposed ? [wanted.rows, wanted.columns] : [wanted.columns, wanted.rows];
   const buffer = prepared(width, height);
   colour(bytes, wanted, colours, buffer, target.transposed);

@@ -32,15 +32,24 @@ export function sequential(payload: Payload): string[] {
   return Object.keys(payload.palettes).filter((name) => name !== TWO_SIDED && name !== CATEGORIES);
 }
 
-/** Which of 256 colours a byte has. Bytes are roots, so the square-root scale is the plain one. */
-export function place(byte: number, scale: Scale, signed: boolean): number {
-  if (scale === "sqrt") return byte;
-  if (!signed) return Math.round(255 * rescaled(byte / 255, scale));
-  const share = (byte - 128) / 127;
+/**
+ * Which of 256 colours a byte has. Bytes are roots, so the square-root scale is the plain one. `factor` is the weight that 255
+ * stands for over the weight that has the last colour: what lies beyond has the last colour as well.
+ */
+export function place(byte: number, scale: Scale, signed: boolean, factor = 1): number {
+  const stretch = Math.sqrt(factor);
+  if (!signed) return Math.round(255 * rescaled(Math.min(1, (byte / 255) * stretch), scale));
+  const share = ((byte - 128) / 127) * stretch;
   return 128 + Math.round(127 * Math.sign(share) * rescaled(Math.min(1, Math.abs(share)), scale));
 }
 
+/** The weight with the middle colour of the scale, where `upper` has the last. */
+export function middle(scale: Scale, upper: number): number {
+  return upper * { linear: 0.5, sqrt: 0.25, log: Math.sqrt(LOWEST) }[scale];
+}
+
 function rescaled(root: number, scale: Scale): number {
+  if (scale === "sqrt") return root;
   const weight = root * root;
   if (scale === "linear") return weight;
   return weight <= LOWEST ? 0 : 1 - Math.log(weight) / Math.log(LOWEST);
@@ -49,9 +58,9 @@ function rescaled(root: number, scale: Scale): number {
 const small = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 /** The pixel of each byte, alpha included, in the order in which this machine keeps the bytes of a number. */
-export function pixels(colours: Uint8Array, scale: Scale, signed: boolean): Uint32Array {
+export function pixels(colours: Uint8Array, scale: Scale, signed: boolean, factor = 1): Uint32Array {
   return Uint32Array.from({ length: 256 }, (_, byte) => {
-    const at = 3 * place(byte, scale, signed);
+    const at = 3 * place(byte, scale, signed, factor);
     const [red, green, blue] = [colours[at]!, colours[at + 1]!, colours[at + 2]!];
     return (small ? (255 << 24) | (blue << 16) | (green << 8) | red : (red << 24) | (green << 16) | (blue << 8) | 255) >>> 0;
   });

@@ -141,6 +141,8 @@ export interface Attention {
   scale: number;
   /** Codes, see link/source.ts. */
   source: string;
+  /** Whether weights are negative somewhere: bytes then go either way from 128. Left out: no. */
+  signed?: boolean;
   rows: number[] | null;
   recorded: boolean;
   statistics: Statistics;

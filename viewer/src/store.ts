@@ -1,11 +1,13 @@
 // The one state of the page. Every view reads it, nothing else holds any; the URL's fragment is this state (url.ts).
 
 import { computed, signal } from "@preact/signals";
+import type { Shrink } from "./grid";
 import type { Attention, Axis, Example, Payload, Run, Summary } from "./payload";
 
 export type LinkView = "heatmap" | "lines" | "tokens" | "overlay" | "table";
 export type Quantity = "weights" | "scores" | "values" | "rollout" | "flow";
 export type Scale = "linear" | "sqrt" | "log";
+export type Reach = "one" | "largest" | number;
 export type Compare = "a" | "b" | "difference" | "swipe";
 export type Language = "en" | "zh";
 export type Appearance = "system" | "light" | "dark";
@@ -39,8 +41,10 @@ export const payload = signal<Payload>(null as unknown as Payload);
 export const compare = signal<Compare>("a");
 export const swipe = signal(0.5);
 export const example = signal(0);
-/** The attention's id. */
+/** The attention's id: A's, where two runs are compared. */
 export const attention = signal("");
+/** The id of B's attention that is set against A's; "": the one of the same name, else of the same axes and layer. */
+export const attentionB = signal("");
 export const head = signal<Head>("mean");
 export const pinned = signal<Pin[]>([]);
 /** The id of an attention that is being pointed at somewhere, so that its box lights up; or null. */
@@ -64,6 +68,10 @@ export const quantity = signal<Quantity>("weights");
 /** What of the matrix is in sight; null: all of it. */
 export const visible = signal<Window | null>(null);
 export const scale = signal<Scale>("sqrt");
+/** How cells are put together where several share a pixel. */
+export const shrink = signal<Shrink>("maximum");
+/** The weight with the last colour: 1, the largest in sight, or a number; null: whichever suits the matrix. */
+export const reach = signal<Reach | null>(null);
 export const palette = signal("cividis");
 export const top = signal(8);
 export const hideSpecial = signal(false);
@@ -94,8 +102,23 @@ export const run = computed<Run>(() => {
 export const runIndex = computed(() => (compare.value === "b" && payload.value.runs.length > 1 ? 1 : 0));
 export const currentExample = computed<Example>(() => run.value.examples[example.value] ?? run.value.examples[0]!);
 
-/** The attention in sight: the one that is named, or else the last that looks at another axis. */
-export const current = computed<Attention | null>(() => chosen(currentExample.value, attention.value));
+/** The attention in sight: the one that is named, or else the last that looks at another axis; of B the one set against A's. */
+export const current = computed<Attention | null>(() => {
+  if (runIndex.value === 1) return other.value?.attention ?? chosen(currentExample.value, attention.value);
+  return chosen(currentExample.value, attention.value);
+});
+
+/** Show an attention of the run in sight. While B is in sight A's stays as it is, and the chosen one is set against it. */
+export function choose(id: string): void {
+  if (runIndex.value === 0) attention.value = id;
+  else attentionB.value = id === counterpartId() ? "" : id;
+}
+
+/** B's attention that goes with A's by itself. */
+export function counterpartId(): string {
+  const [first, second] = [0, 1].map((run) => payload.value.runs[run]?.examples[example.value]);
+  return (first && second && counterpart(second, first, attention.value)?.id) ?? "";
+}
 
 export const queryAxis = computed<Axis | null>(() => axisOf(current.value?.query));
 export const keyAxis = computed<Axis | null>(() => axisOf(current.value?.key));
@@ -110,7 +133,8 @@ export const layers = computed<Attention[]>(() => {
 /** The other run's example and attention, where two are compared. */
 export const other = computed<{ example: Example; attention: Attention } | null>(() => {
   const second = payload.value.runs[1]?.examples[example.value];
-  const found = second && counterpart(second, payload.value.runs[0]!.examples[example.value]!, attention.value);
+  const named = second?.attentions.find((each) => each.id === attentionB.value);
+  const found = named ?? (second && counterpart(second, payload.value.runs[0]!.examples[example.value]!, attention.value));
   return second && found ? { example: second, attention: found } : null;
 });
 

@@ -5,7 +5,7 @@
 import { batch, effect, type Signal } from "@preact/signals";
 import { sequential } from "./palette";
 import * as store from "./store";
-import { among, brief, cells, escaped, folded, head, headsFilter, headsOrder, number, oneOf, ordered, pins, span, STATISTICS, whole } from "./values";
+import { among, brief, cells, escaped, folded, head, headsFilter, headsOrder, number, oneOf, ordered, pins, reach, span, STATISTICS, whole } from "./values";
 
 /** How one signal is written and read. `undefined` from `read` means: no such value, leave the signal alone. */
 interface Part<Value> {
@@ -32,6 +32,7 @@ const PARTS: Erased[] = [
   part("sw", store.swipe, brief, (text) => number(text, 0, 1)),
   part("x", store.example, String, (text) => among(whole(text), store.payload.peek()?.runs[0]?.examples.length ?? 0)),
   part("a", store.attention, (id) => id, (text) => (text.length <= 1000 ? text : undefined)),
+  part("ab", store.attentionB, (id) => id, (text) => (text.length <= 1000 ? text : undefined)),
   part("h", store.head, String, head),
   part("pin", store.pinned, (list) => list.map((each) => `${escaped(each.attention)}:${each.head}`).join(","), pins),
   place("q", store.query),
@@ -41,6 +42,8 @@ const PARTS: Erased[] = [
   part("of", store.quantity, String, oneOf("weights", "scores", "values", "rollout", "flow")),
   part("win", store.visible, (window) => window!.map(brief).join(","), cells),
   part("s", store.scale, String, oneOf("linear", "sqrt", "log")),
+  part("by", store.shrink, String, oneOf("maximum", "mean")),
+  part("up", store.reach, (value) => (typeof value === "number" ? String(value) : value!), reach),
   part("p", store.palette, String, (text) => sequential(store.payload.peek()).find((each) => each === text)),
   part("top", store.top, String, (text) => number(text, 1, 128)),
   flag("hide", store.hideSpecial),

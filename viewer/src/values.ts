@@ -66,6 +66,12 @@ export const escaped = (name: string): string => name.replace(/[%,:]/g, (letter)
 export const unescaped = (name: string): string => name.replace(/%(25|2c|3a)/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 export const brief = (value: number): string => String(Math.round(value * 100) / 100);
 
+/** "one", "largest", or a number above 0. */
+export function reach(text: string): store.Reach | undefined {
+  const value = /^\d+(\.\d+)?(e-\d+)?$/.test(text) ? Number(text) : NaN;
+  return oneOf("one", "largest")(text) ?? (value > 0 && value < 1e6 ? value : undefined);
+}
+
 export const statistic = oneOf(...STATISTICS);
 
 /** "entropy.up": by entropy, lowest first. */

@@ -9,7 +9,7 @@ from regard.errors import ConfigError, DataError, UnwritableError
 from regard.viewer.html import render
 
 from ..invented import translation
-from .conftest import until
+from .conftest import set_state, until
 
 
 @pytest.fixture
@@ -79,3 +79,55 @@ def test_what_would_be_passed_over_in_silence_is_refused(files, options, told, m
     with pytest.raises((ConfigError, DataError, UnwritableError)) as refused:
         view([str(path) for path in files], **{**options, **paths})
     assert str(refused.value) == told
+
+
+SIDES = "document.querySelector('.heat-sides')?.textContent.replace(/[\\u2068\\u2069]/g, '')"
+FINDING = "document.querySelector('.heat-finding').textContent"
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two models, of which B has one layer more."""
+    return [translation(name="additive"), translation(4, layers=3, name="luong")]
+
+
+@pytest.fixture(scope="module")
+def page(pages, pair):
+    return pages.show(render.html(pair))
+
+
+def test_b_and_the_difference_and_the_swipe_show_one_attention_of_b_named_beside_the_legend(page):
+    set_state(page, "#c=b&a=decoder.layers.1.cross")
+    until(page, f"{SIDES} === 'B (luong): decoder.layers.1.cross'")
+    page.get_by_label("Attention of B").select_option("decoder.layers.2.cross")
+    until(page, f"{SIDES} === 'B (luong): decoder.layers.2.cross'")
+    for mode, sign in (("difference", "−"), ("swipe", "|")):
+        page.locator(f".compare-{mode}").click()
+        until(
+            page,
+            f"wanted => {SIDES} === wanted",
+            f"A (additive): decoder.layers.1.cross {sign} B (luong): decoder.layers.2.cross",
+        )
+    page.locator(".compare-a").click()
+    until(page, f"{SIDES} === 'A (additive): decoder.layers.1.cross'")
+    until(page, "location.hash.includes('ab=decoder.layers.2.cross')")
+
+
+def test_the_difference_is_of_the_attention_that_was_chosen_in_b(page, pair):
+    for other in ("decoder.layers.0.cross", "decoder.layers.2.cross"):
+        first, second = pair[0].attention("decoder.layers.1.cross").weights[1], pair[1].attention(other).weights[1]
+        set_state(page, f"#c=difference&a=decoder.layers.1.cross&ab={other}&h=1&q=2&k=0")
+        number = f"{abs(first[2, 0] - second[2, 0]):.3g}"
+        until(page, f"number => {FINDING}.includes(number)", number)
+
+
+def test_b_s_attention_goes_with_a_s_until_another_is_chosen(page):
+    set_state(page, "#c=difference&a=decoder.layers.1.cross")
+    page.keyboard.press("[")
+    wanted = "A (additive): decoder.layers.0.cross − B (luong): decoder.layers.0.cross"
+    until(page, f"wanted => {SIDES} === wanted", wanted)
+    set_state(page, "#c=b&a=decoder.layers.1.cross&lang=zh")
+    page.keyboard.press("]")
+    until(page, f"{SIDES} === 'B（luong）：decoder.layers.2.cross'")
+    page.locator(".compare-a").click()
+    until(page, f"{SIDES} === 'A（additive）：decoder.layers.1.cross'")

@@ -88,7 +88,7 @@ def test_a_transposed_map_shows_the_same_weights(watched):
 
 def test_the_difference_of_two_traces_is_exact(watched):
     first, second = translation(), translation(7, name="b")
-    page = watched.show(render.html([first, second]), fragment="#a=decoder.layers.1.cross&h=0&c=difference")
+    page = watched.show(render.html([first, second]), fragment="#a=decoder.layers.1.cross&h=0&c=difference&up=one")
     a, b = (
         each.attention("decoder.layers.1.cross").weights[0].astype(np.float16).astype(np.float64) for each in (first, second)
     )

@@ -21,7 +21,7 @@ def test_four_curves_stand_below_their_definitions():
         "received: column sum / what uniform attention gives",
         "sharpness: largest weight; effective keys, exp(entropy)",
         "focus: mean key position, ± its spread",
-        "sink: share on word0",
+        "sink: share on special keys",
     ):
         assert definition in written
 

@@ -171,7 +171,7 @@ def test_a_look_with_statistics_alone_has_curves_and_no_matrix():
     np.testing.assert_allclose(curves["effective"], [[1, 2]], rtol=1e-6)
     assert np.isnan(curves["focus"]).all()
     assert found["summary"]["entropy"] == [pytest.approx(math.log(2) / 2)]
-    assert found["summary"]["sink"] == [pytest.approx(0.5)]  # the first key received 1 of 2 rows
+    assert found["summary"]["sink"] == [0.0]  # no key is special
     assert found["summary"]["distance"] == found["summary"]["diagonality"] == [None]
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from regard.viewer.html.server import NUMBERS, Server
-from regard.viewer.metrics.quantise import pyramid, quantise
+from regard.viewer.metrics.quantise import mean_pyramid, pyramid, quantise, quantise_signed
 
-from ..invented import large, translation
+from ..invented import large, negative, translation
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_a_tile_that_is_not_there_is_refused_in_one_line(server, query):
 
 
 def test_a_tile_is_named_by_numbers_alone():
-    assert set(NUMBERS) == {"r", "x", "a", "h", "l", "i", "j", "e"}
+    assert set(NUMBERS) == {"r", "x", "a", "h", "l", "i", "j", "e", "m"}
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
@@ -185,3 +185,15 @@ def test_a_state_is_a_fragment_with_or_without_its_mark(state):
         assert running.opens == f"{running.url}#q=2"
     with Server([translation()]) as running:
         assert running.opens == running.url
+
+
+def test_tiles_of_means_and_of_negative_weights_are_what_the_page_computes_itself():
+    trace = negative()
+    weights = trace.attention().weights
+    with Server([trace, large(300, 300)]) as running:
+        _, body, _ = tile(running, h=1)
+        scale = max(1.0, float(np.abs(weights).max()))
+        assert np.array_equal(np.frombuffer(body, np.uint8).reshape(5, 6), quantise_signed(weights[1], scale))
+        _, body, _ = tile(running, r=1, l=2, m=1)
+        level = mean_pyramid(running.tiles.traces[1].attention().weights[0])[2]
+        assert np.array_equal(np.frombuffer(body, np.uint8).reshape(level.shape), quantise(level))

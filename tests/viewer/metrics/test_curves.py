@@ -66,7 +66,7 @@ def test_weights_that_do_not_sum_to_one_count_by_their_share():
     assert curves.shares(signed).tolist() == [[0.75, 0.25]]
     assert curves.focus(signed).mean.tolist() == [0.25]
     assert curves.entropy(signed)[0] == pytest.approx(-(0.75 * np.log(0.75) + 0.25 * np.log(0.25)))
-    assert curves.sink(signed).tolist() == [0.75]
+    assert curves.sink(signed, (0,)).tolist() == [0.75]
 
 
 def test_curves_agree_with_what_kernels_measure():
@@ -84,12 +84,12 @@ def test_curves_agree_with_what_kernels_measure():
     assert curves.received(ours, allowed[0, 0].numpy()) == pytest.approx(theirs["received"] / theirs["uniform"])
 
 
-def test_the_sink_is_the_first_key_special_tokens_and_punctuation():
+def test_the_sink_is_special_tokens_and_punctuation_and_the_first_key_only_where_it_is_special():
     axis = Text.of(["Tom", ",", "run", "…!", "<eos>", "C++"], special=(4,))
     assert curves.sinks(axis) == (1, 3, 4)
     weights = np.array([[0.1, 0.2, 0.3, 0.1, 0.2, 0.1]])
-    assert curves.sink(weights, curves.sinks(axis)).tolist() == pytest.approx([0.6])
-    assert curves.sink(weights).tolist() == pytest.approx([0.1])
+    assert curves.sink(weights, curves.sinks(axis)).tolist() == pytest.approx([0.5])
+    assert curves.sink(weights, ()).tolist() == [0.0]
     assert curves.sink(weights, (0, 0)).tolist() == pytest.approx([0.1])
 
 

@@ -3,7 +3,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.viewer.metrics.quantise import pyramid, quantise, reduce, restore, scale_of
+from regard.viewer.metrics.quantise import (
+    farthest,
+    mean_pyramid,
+    pyramid,
+    quantise,
+    quantise_signed,
+    reduce,
+    restore,
+    scale_of,
+    signed_bytes,
+)
 
 sides = st.integers(1, 700)
 
@@ -87,3 +97,20 @@ def test_half_precision_is_looked_up_and_says_the_same():
         quantise(numbers[: 256 * 200].reshape(200, 256)[::3, ::2]),
         quantise(numbers[: 256 * 200].astype(np.float32).reshape(200, 256)[::3, ::2]),
     )
+
+
+def test_signed_bytes_go_either_way_from_128_and_come_back_in_their_order():
+    weights = np.array([[-1.0, -0.25, 0.0, 0.25, 1.0]])
+    stored = quantise_signed(weights, 1.0)
+    assert stored.tolist() == [[1, 64, 128, 192, 255]]
+    assert signed_bytes(farthest(stored)).tolist() == stored.tolist()
+    assert signed_bytes(reduce(farthest(stored), 1, 1)).tolist() == [[255]]
+    assert signed_bytes(reduce(farthest(stored[:, :4]), 1, 2)).tolist() == [[1, 192]]
+
+
+def test_a_pyramid_of_means_has_the_sizes_of_the_one_of_maxima_and_the_mean_of_every_block():
+    matrix = np.random.default_rng(0).random((256, 512)).astype(np.float32)
+    levels = mean_pyramid(matrix)
+    assert [level.shape for level in levels] == [level.shape for level in pyramid(matrix)]
+    np.testing.assert_allclose(levels[2], matrix.reshape(64, 4, 128, 4).mean((1, 3)), rtol=1e-5)
+    assert mean_pyramid(np.ones((129, 3), np.float32))[1].tolist() == [[1.0, 1.0]] * 65

@@ -1,6 +1,6 @@
 // One curve: its name, its definition, what it shows in a sentence, and the picture with crosshair and brush.
 
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { detail, languageTag } from "../labels";
 import { inSight, zoomed } from "../heatmap/window";
@@ -12,6 +12,7 @@ import { coloursOf, theme } from "./colours";
 import { draw, type Picture, placeAt, xOf, yOf } from "./draw";
 import { finding } from "./finding";
 import { Over } from "./marks";
+import { sinks } from "./moment";
 import { named } from "./name";
 import { HEIGHT, nearestLayer, pictureOf } from "./picture";
 import { axisOf, type Plot, told } from "./plots";
@@ -25,20 +26,39 @@ interface Given {
 export function Curve({ plot, scene }: Given) {
   const found = finding(scene, plot);
   const name = `curve-${plot.name}`;
+  const empty = plot.name === "sink" && sinks(scene.axes.key).length === 0;
   return (
     <div class="curve">
       <div class="curve-heading">
         <h3 id={name}>{say(plot.title)}</h3>
         <span class="curve-quiet">{say(`time.along.${plot.along}`, { axis: scene.attention[plot.along] })}</span>
       </div>
-      <p class="curve-definition">{say(plot.definition)}</p>
-      <Drawing plot={plot} scene={scene} found={found} name={name} />
-      <Here plot={plot} scene={scene} />
-      <p class="curve-finding" id={`${name}-finding`}>
-        {found}
-      </p>
+      <p class="curve-definition">{defined(plot, scene)}</p>
+      {empty ? (
+        <p class="curve-finding">{say("time.sink.none")}</p>
+      ) : (
+        <>
+          <Drawing plot={plot} scene={scene} found={found} name={name} />
+          <Here plot={plot} scene={scene} />
+          <p class="curve-finding" id={`${name}-finding`}>
+            {found}
+          </p>
+        </>
+      )}
     </div>
   );
+}
+
+/** Names of sinks that a definition lists. */
+const LISTED = 6;
+
+/** What a curve is; that of the sinks says which keys these are. */
+function defined(plot: Plot, scene: Scene): string {
+  if (plot.name !== "sink") return say(plot.definition);
+  const names = [...new Set(sinks(scene.axes.key).map((place) => named(scene.axes.key, place)))];
+  const list = names.slice(0, LISTED).join(say("playback.comma"));
+  const told = names.length > LISTED ? say("time.sink.more", { list, count: names.length - LISTED }) : list || "–";
+  return say(plot.definition, { sinks: told });
 }
 
 /** A slider along the axis, so that keys move it and its value is read out; the picture in it is described by the finding. */
@@ -52,6 +72,10 @@ function Drawing({ plot, scene, found, name }: Given & { found: string; name: st
   const picture = usePicture(canvas, plot, scene, width);
   const cross = crossOf(plot.along);
   useDrawn(canvas, picture);
+  // The tip follows the last input used: a key or playback that moves the crosshair takes it from a resting pointer.
+  useEffect(() => {
+    pointed.value = null;
+  }, [cross]);
   const marks = { cross, pointed: pointed.value, brush: dragged.value ?? brushOf(plot.along), sight: sight(plot) };
   const pointer = pointerOf({ plot, scene }, picture, useRef(null), pointed, dragged);
   const here = cross ?? 0;

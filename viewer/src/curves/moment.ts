@@ -1,6 +1,6 @@
 // The same numbers for a moment of training, from the weights that the film kept: 256 steps, so they are "about".
 
-import { restore } from "../grid";
+import { restored } from "../grid";
 import { labels } from "../labels";
 import type { Attention, Axis, Frame } from "../payload";
 import { tensor } from "../tensors";
@@ -24,12 +24,12 @@ export function tablesAt(frame: Frame, attention: Attention, key: Axis): Promise
   return found;
 }
 
-/** The keys that stand for no content, as in strength.py: the first, special tokens, punctuation, places before a picture's patches. */
+/** The keys that stand for no content, as in curves.py: special tokens, punctuation, places before a picture's patches. */
 export function sinks(key: Axis): number[] {
-  if (key.kind === "image") return [...new Set([0, ...key.prefix.keys()])];
-  if (key.kind !== "text") return [0];
+  if (key.kind === "image") return [...key.prefix.keys()];
+  if (key.kind !== "text") return [];
   const marks = [...labels(key).entries()].filter(([, label]) => /^\p{P}+$/u.test(label.trim())).map(([place]) => place);
-  return [...new Set([0, ...key.special, ...marks])];
+  return [...new Set([...key.special, ...marks])];
 }
 
 /** Every number of every head; shares are |a| / sum |a|, as in Python's strength.py. */
@@ -45,7 +45,7 @@ export function measure(bytes: Uint8Array, attention: Attention, baseline: Float
     spread: made(),
     sink: made(),
   };
-  const weights = Float32Array.from({ length: 256 }, (_, byte) => restore(byte, attention.scale));
+  const weights = Float32Array.from({ length: 256 }, (_, byte) => Math.abs(restored(byte, attention.scale, attention.signed ?? false)));
   for (let row = 0; row < heads * queries; row += 1) {
     const cells = bytes.subarray(row * keys, (row + 1) * keys);
     const received = tables.received.subarray(Math.floor(row / queries) * keys);

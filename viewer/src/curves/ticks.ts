@@ -34,7 +34,7 @@ function spaced(axis: Axis, width: number, measure: Measure): Tick[] {
   const widest = Math.max(...[0, axis.length >> 1, axis.length - 1].map((place) => measure(written(axis, place))));
   const step = stepOf(axis, Math.max(1, ((widest + GAP) * axis.length) / width));
   const ticks: Tick[] = [];
-  for (let at = 0; Math.round(at) < axis.length; at += step) ticks.push({ place: Math.round(at), text: written(axis, Math.round(at)) });
+  for (let at = counted(axis) ? step - 1 : 0; Math.round(at) < axis.length; at += step) ticks.push({ place: Math.round(at), text: written(axis, Math.round(at)) });
   return ticks;
 }
 
@@ -48,7 +48,12 @@ function stepOf(axis: Axis, least: number): number {
 function written(axis: Axis, place: number): string {
   if (axis.kind === "audio") return `${Number((place * axis.seconds_per_step).toFixed(2))} s`;
   if (axis.kind === "series") return moment(axis, place);
-  return String(place);
+  return String(counted(axis) ? place + 1 : place);
+}
+
+/** Places of a text are counted from 1, as everywhere on the page. */
+function counted(axis: Axis): boolean {
+  return axis.kind === "text";
 }
 
 /** A date without what all moments share: the time of day where one day holds all, the day where times of day are all midnight. */

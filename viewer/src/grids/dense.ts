@@ -1,7 +1,7 @@
 // A matrix that lies in the page whole, and its pyramid: every level half of the one before, by maximum.
 
-import type { Extent, Grid, Level } from "../grid";
-import { restore, restoreSigned } from "../grid";
+import type { Extent, Grid, Level, Shrink } from "../grid";
+import { quantise, quantiseSigned, restore, restored, restoreSigned } from "../grid";
 
 /** Levels stop when both sides are this small, as in Python's quantise.py. */
 export const SMALLEST = 128;
@@ -31,6 +31,9 @@ export class DenseGrid implements Grid {
   /** The cells of each level. */
   readonly pyramid: Uint8Array[];
 
+  private knownCells: DenseGrid | null = null;
+  private meanCells: Uint8Array[] | null = null;
+
   constructor(private readonly cells: Cells) {
     this.rows = cells.rows;
     this.columns = cells.columns;
@@ -41,14 +44,25 @@ export class DenseGrid implements Grid {
     this.pyramid = pyramid(cells.bytes, this.levels, this.signed);
   }
 
-  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean {
-    const source = this.pyramid[level]!;
+  get known(): Grid | null {
+    const { there, rows, columns } = this.cells;
+    if (!there || this.extent === "thumbnail" || this.extent === "nothing") return null;
+    return (this.knownCells ??= new DenseGrid({ rows, columns, bytes: there }));
+  }
+
+  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array, by: Shrink = "maximum"): boolean {
+    const source = by === "mean" ? this.mean()[level]! : this.pyramid[level]!;
     const width = this.levels[level]!.columns;
     for (let row = 0; row < rows; row += 1) {
       const start = (firstRow + row) * width + firstColumn;
       out.set(source.subarray(start, start + columns), row * columns);
     }
     return true;
+  }
+
+  /** The pyramid of means, made when it is first asked for. */
+  private mean(): Uint8Array[] {
+    return (this.meanCells ??= meanPyramid(this.cells.bytes, this.levels, this.signed));
   }
 
   value(row: number, column: number): { value: number; exact: boolean } | null {
@@ -86,6 +100,33 @@ function pyramid(bytes: Uint8Array, levels: Level[], signed: boolean): Uint8Arra
   const made = [bytes];
   for (let at = 1; at < levels.length; at += 1) made.push(halve(made[at - 1]!, levels[at - 1]!, levels[at]!, signed));
   return made;
+}
+
+/** Levels of means. They are taken of weights, not of bytes, which are roots; the weights stay as they are from level to level. */
+function meanPyramid(bytes: Uint8Array, levels: Level[], signed: boolean): Uint8Array[] {
+  const weight = Float32Array.from({ length: 256 }, (_, byte) => restored(byte, 1, signed));
+  const made = [bytes];
+  let values = Float32Array.from(bytes, (byte) => weight[byte]!);
+  for (let at = 1; at < levels.length; at += 1) {
+    values = halveMean(values, levels[at - 1]!, levels[at]!);
+    made.push(Uint8Array.from(values, (value) => (signed ? quantiseSigned(value) : quantise(value))));
+  }
+  return made;
+}
+
+/** Each cell the mean of four; at an odd end of those that are there. */
+function halveMean(values: Float32Array, from: Level, to: Level): Float32Array<ArrayBuffer> {
+  const half = new Float32Array(to.rows * to.columns);
+  for (let row = 0; row < to.rows; row += 1) {
+    const upper = 2 * row * from.columns;
+    const lower = Math.min(2 * row + 1, from.rows - 1) * from.columns;
+    for (let column = 0; column < to.columns; column += 1) {
+      const left = 2 * column;
+      const right = Math.min(left + 1, from.columns - 1);
+      half[row * to.columns + column] = (values[upper + left]! + values[upper + right]! + values[lower + left]! + values[lower + right]!) / 4;
+    }
+  }
+  return half;
 }
 
 /** Each cell the largest of four; where cells are signed, the one farthest from the middle. */

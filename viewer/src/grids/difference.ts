@@ -1,8 +1,8 @@
 // Two matrices over one another: B's cells at the places of A's, and A minus B, cell by cell where both have one.
 
 import type { Alignment } from "../align";
-import type { Grid, Level } from "../grid";
-import { quantiseSigned } from "../grid";
+import type { Grid, Level, Shrink } from "../grid";
+import { quantiseSigned, restored } from "../grid";
 import { DenseGrid, sizes } from "./dense";
 
 /** The place of B for each place of A, -1 where there is none. */
@@ -49,17 +49,20 @@ class Joined implements Grid {
   get extent() {
     return this.made.extent;
   }
+  get known(): Grid | null {
+    return this.made.known;
+  }
 
-  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean {
-    return this.made.fill(level, firstRow, firstColumn, rows, columns, out);
+  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array, by?: Shrink): boolean {
+    return this.made.fill(level, firstRow, firstColumn, rows, columns, out, by);
   }
 
   value(row: number, column: number): { value: number; exact: boolean } | null {
     const [high, wide] = [this.down[row]!, this.across[column]!];
-    const left = this.made.signed ? this.first.value(row, column) : { value: 0, exact: true };
+    const left = this.make === subtract ? this.first.value(row, column) : { value: 0, exact: true };
     const right = high < 0 || wide < 0 ? null : this.second.value(high, wide);
     if (!left || !right) return null;
-    return { value: this.made.signed ? left.value - right.value : right.value, exact: left.exact && right.exact };
+    return { value: this.make === subtract ? left.value - right.value : right.value, exact: left.exact && right.exact };
   }
 
   rowKnown(row: number): boolean {
@@ -104,7 +107,25 @@ const EXACT = 1 << 18;
 function subtract(first: Grid, second: Grid, rows: Int32Array, columns: Int32Array): DenseGrid {
   const exact = first.rows * first.columns <= EXACT && first.value(0, 0)?.exact && second.value(0, 0)?.exact;
   const out = exact ? exactly(first, second, rows, columns) : byPairs(first, second, rows, columns);
-  return new DenseGrid({ rows: first.rows, columns: first.columns, bytes: out, signed: true });
+  const there = both(first, second, rows, columns);
+  return new DenseGrid({ rows: first.rows, columns: first.columns, bytes: out, there, signed: true });
+}
+
+/** 1 where a cell is known in both; null where all are. */
+function both(first: Grid | null, second: Grid, rows: Int32Array, columns: Int32Array): Uint8Array | null {
+  const [left, right] = [first?.known ?? null, second.known];
+  if (!left && !right) return null;
+  const [here, there] = [left && bytes(left), right && bytes(right)];
+  const out = new Uint8Array(rows.length * columns.length);
+  for (let row = 0; row < rows.length; row += 1) {
+    for (let column = 0; column < columns.length; column += 1) {
+      const [high, wide] = [rows[row]!, columns[column]!];
+      const at = row * columns.length + column;
+      const away = high >= 0 && wide >= 0 && (!there || there[high * second.columns + wide] !== 0);
+      out[at] = away && (!here || here[at] !== 0) ? 1 : 0;
+    }
+  }
+  return out;
 }
 
 function exactly(first: Grid, second: Grid, rows: Int32Array, columns: Int32Array): Uint8Array {
@@ -120,7 +141,7 @@ function exactly(first: Grid, second: Grid, rows: Int32Array, columns: Int32Arra
 }
 
 function byPairs(first: Grid, second: Grid, rows: Int32Array, columns: Int32Array): Uint8Array {
-  const [left, right, pairs] = [bytes(first), bytes(second), table(first.scale, second.scale)];
+  const [left, right, pairs] = [bytes(first), bytes(second), table(first, second)];
   const out = new Uint8Array(left.length).fill(128);
   for (let row = 0; row < rows.length; row += 1) {
     const [line, away] = [row * columns.length, rows[row]! * second.columns];
@@ -133,14 +154,14 @@ function byPairs(first: Grid, second: Grid, rows: Int32Array, columns: Int32Arra
 
 function move(first: Grid, second: Grid, rows: Int32Array, columns: Int32Array): DenseGrid {
   const right = bytes(second);
-  const out = new Uint8Array(first.rows * first.columns);
+  const out = new Uint8Array(first.rows * first.columns).fill(second.signed ? 128 : 0);
   for (let row = 0; row < rows.length; row += 1) {
     const [line, away] = [row * columns.length, rows[row]! * second.columns];
     for (let column = 0; away >= 0 && column < columns.length; column += 1) {
       if (columns[column]! >= 0) out[line + column] = right[away + columns[column]!]!;
     }
   }
-  return new DenseGrid({ rows: first.rows, columns: first.columns, bytes: out, scale: second.scale, extent: second.extent });
+  return new DenseGrid({ rows: first.rows, columns: first.columns, bytes: out, scale: second.scale, signed: second.signed, there: both(null, second, rows, columns), extent: second.extent });
 }
 
 function bytes(grid: Grid): Uint8Array {
@@ -149,10 +170,10 @@ function bytes(grid: Grid): Uint8Array {
   return all;
 }
 
-function table(first: number, second: number): Uint8Array {
+function table(first: Grid, second: Grid): Uint8Array {
   const pairs = new Uint8Array(65536);
   for (let at = 0; at < 65536; at += 1) {
-    const [a, b] = [((at >> 8) / 255) ** 2 * first, ((at & 255) / 255) ** 2 * second];
+    const [a, b] = [restored(at >> 8, first.scale, first.signed), restored(at & 255, second.scale, second.signed)];
     pairs[at] = quantiseSigned(a - b);
   }
   return pairs;

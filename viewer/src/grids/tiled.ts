@@ -1,7 +1,7 @@
 // A matrix that stays with the server: tiles of it are fetched when they come into sight, and the latest are kept.
 
-import type { Grid, Level } from "../grid";
-import { restore } from "../grid";
+import type { Grid, Level, Shrink } from "../grid";
+import { restored } from "../grid";
 import { sizes } from "./dense";
 
 /** Cells along a side of a tile, as in Python's server.py. */
@@ -17,6 +17,7 @@ export interface Source {
   rows: number;
   columns: number;
   scale: number;
+  signed?: boolean;
   /** 1 for rows that were recorded; null: all. */
   recorded: Uint8Array | null;
   fetch?: Fetch;
@@ -26,7 +27,8 @@ export class TiledGrid implements Grid {
   readonly rows: number;
   readonly columns: number;
   readonly scale: number;
-  readonly signed = false;
+  readonly signed: boolean;
+  readonly known = null;
   readonly extent = "all";
   readonly levels: Level[];
   private readonly tiles = new Latest<Uint8Array>(KEPT);
@@ -38,17 +40,19 @@ export class TiledGrid implements Grid {
     this.rows = source.rows;
     this.columns = source.columns;
     this.scale = source.scale;
+    this.signed = source.signed ?? false;
     this.levels = sizes(source.rows, source.columns);
   }
 
-  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array): boolean {
+  fill(level: number, firstRow: number, firstColumn: number, rows: number, columns: number, out: Uint8Array, by: Shrink = "maximum"): boolean {
+    const mean = by === "mean" && level > 0;
     let complete = true;
     for (let i = Math.floor(firstRow / TILE); i * TILE < firstRow + rows; i += 1) {
       for (let j = Math.floor(firstColumn / TILE); j * TILE < firstColumn + columns; j += 1) {
         const part = overlap([i, j], [firstRow, firstColumn, rows, columns], this.levels[level]!);
-        const tile = this.tile(level, i, j);
+        const tile = this.tile(level, i, j, mean);
         if (tile) copy(tile, part, out, columns);
-        else this.standIn(level, part, out, columns);
+        else this.standIn(level, part, out, columns, mean);
         complete &&= tile !== undefined;
       }
     }
@@ -64,8 +68,8 @@ export class TiledGrid implements Grid {
     const exact = this.exact.find(name);
     if (exact) return { value: exact[at]!, exact: true };
     this.ask(name, `&l=0&i=${i}&j=${j}&e=1`, (buffer) => this.exact.keep(name, new Float32Array(buffer)));
-    const tile = this.tiles.find(`0/${i},${j}`);
-    return tile ? { value: restore(tile[at]!, this.scale), exact: false } : null;
+    const tile = this.tiles.find(nameOf(0, i, j, false));
+    return tile ? { value: restored(tile[at]!, this.scale, this.signed), exact: false } : null;
   }
 
   rowKnown(row: number): boolean {
@@ -81,19 +85,19 @@ export class TiledGrid implements Grid {
     return () => this.listeners.delete(listener);
   }
 
-  private tile(level: number, i: number, j: number): Uint8Array | undefined {
-    const name = `${level}/${i},${j}`;
+  private tile(level: number, i: number, j: number, mean: boolean): Uint8Array | undefined {
+    const name = nameOf(level, i, j, mean);
     const found = this.tiles.find(name);
-    if (!found) this.ask(name, `&l=${level}&i=${i}&j=${j}`, (buffer) => this.tiles.keep(name, new Uint8Array(buffer)));
+    if (!found) this.ask(name, `&l=${level}&i=${i}&j=${j}${mean ? "&m=1" : ""}`, (buffer) => this.tiles.keep(name, new Uint8Array(buffer)));
     return found;
   }
 
   /** Until a tile has come, what is known at a coarser level stands in for it; a tile lies within one tile of each. */
-  private standIn(level: number, part: Part, out: Uint8Array, columns: number): void {
-    const found = this.coarser(level, part);
+  private standIn(level: number, part: Part, out: Uint8Array, columns: number, mean: boolean): void {
+    const found = this.coarser(level, part, mean);
     for (let row = 0; row < part.rows; row += 1) {
       const start = (part.outRow + row) * columns + part.outColumn;
-      if (!found) out.fill(0, start, start + part.columns);
+      if (!found) out.fill(this.signed ? 128 : 0, start, start + part.columns);
       const line = found && ((part.firstRow + row) >> found.down) * found.width - found.first;
       for (let column = 0; found && column < part.columns; column += 1) {
         out[start + column] = found.tile[line! + ((part.firstColumn + column) >> found.down)]!;
@@ -101,10 +105,10 @@ export class TiledGrid implements Grid {
     }
   }
 
-  private coarser(level: number, part: Part): { tile: Uint8Array; down: number; width: number; first: number } | null {
+  private coarser(level: number, part: Part, mean: boolean): { tile: Uint8Array; down: number; width: number; first: number } | null {
     for (let down = 1; level + down < this.levels.length; down += 1) {
       const [i, j] = [Math.floor((part.firstRow >> down) / TILE), Math.floor((part.firstColumn >> down) / TILE)];
-      const tile = this.tiles.find(`${level + down}/${i},${j}`);
+      const tile = this.tiles.find(nameOf(level + down, i, j, mean));
       const width = Math.min(TILE, this.levels[level + down]!.columns - j * TILE);
       if (tile) return { tile, down, width, first: i * TILE * width + j * TILE };
     }
@@ -122,6 +126,10 @@ export class TiledGrid implements Grid {
       .catch(() => undefined)
       .finally(() => this.asked.delete(name));
   }
+}
+
+function nameOf(level: number, i: number, j: number, mean: boolean): string {
+  return `${mean ? "m" : ""}${level}/${i},${j}`;
 }
 
 async function fetched(address: string): Promise<ArrayBuffer> {

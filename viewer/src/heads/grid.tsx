@@ -109,7 +109,7 @@ function Top({ surface, columns, scroll }: { surface: Surface; columns: number; 
           class="heads-column"
           style={{ left: `${MARGIN.left + column * surface.size}px`, width: `${surface.size}px` }}
         >
-          {inOrder ? (column === columns - 1 ? say("headsMean") : column) : column + 1}
+          {inOrder ? (column === columns - 1 ? say("headsMean") : column) : ""}
         </span>
       ))}
     </div>
@@ -126,7 +126,7 @@ interface RowGiven {
 
 function Row({ row, surface, stop, scroll, columns }: RowGiven): JSX.Element {
   const cells = surface.cells.filter((cell) => cell.row === row);
-  const name = headsOrder.value ? row * columns + 1 : cells[0]!.attention.layer;
+  const name = headsOrder.value ? say("headsRank", { rank: row * columns + 1 }) : cells[0]!.attention.layer;
   return (
     <div role="row" aria-rowindex={row + 2}>
       <span
@@ -168,7 +168,13 @@ function GridCell({ cell, size, tab }: { cell: Cell; size: number; tab: boolean 
       onClick={(event) => (event.shiftKey ? toggle(pin) : select(cell))}
       onPointerEnter={() => (lit.value = cell.attention.id)}
       onPointerLeave={() => (lit.value = null)}
-    />
+    >
+      {headsOrder.value && (
+        <span class="heads-name" aria-hidden="true">
+          {say("headsShort", { layer: cell.attention.layer, head: cell.head })}
+        </span>
+      )}
+    </span>
   );
 }
 

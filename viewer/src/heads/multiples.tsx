@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { Button } from "../button";
 import type { Attention } from "../payload";
-import { attention, currentExample, head, lit, pinned, query, transposed, type Head } from "../store";
+import { choose, currentExample, head, lit, pinned, query, transposed, type Head } from "../store";
 import { say } from "../strings";
 import { paint, picture } from "./loaded";
 import type { Picture } from "./picture";
@@ -58,7 +58,7 @@ function Multiple(pin: { attention: Attention; head: Head }): JSX.Element {
 }
 
 export function select(pin: { attention: Attention; head: Head }): void {
-  attention.value = pin.attention.id;
+  choose(pin.attention.id);
   head.value = pin.head;
 }
 

@@ -55,6 +55,25 @@ export function thickness(edge: Edge, measure: Measure): number {
   return turned(edge, measure) ? Math.ceil(longest * Math.sin(TURN)) + 18 : 22;
 }
 
+/** Names of a long axis are first seen when one zooms in; so much of them is shown then, and the crosshair's whole. */
+const ZOOMED = { left: 96, top: 52 };
+/** Names that are measured for it: the longest by their number of letters. */
+const MEASURED = 24;
+const longest = new WeakMap<Axis, string[]>();
+
+/** The room that an edge keeps at every zoom: what its names need where all stand there, else enough to read them zoomed in. */
+export function roomFor(whole: Edge, measure: Measure): number {
+  if (named(whole)) return thickness(whole, measure);
+  let names = longest.get(whole.axis);
+  if (!names) {
+    names = labels(whole.axis).map((name) => name.slice(0, 64)).sort((one, other) => other.length - one.length).slice(0, MEASURED);
+    longest.set(whole.axis, names);
+  }
+  const widest = Math.max(12, ...names.map(measure));
+  if (whole.side === "left") return Math.max(thickness(whole, measure), Math.ceil(Math.min(ZOOMED.left, widest)) + 2 * GAP + 2);
+  return Math.min(ZOOMED.top, Math.max(26, Math.ceil(widest * Math.sin(TURN)) + 18));
+}
+
 export interface Ink {
   ink: string;
   quiet: string;
@@ -131,9 +150,11 @@ function drawTicks(pen: CanvasRenderingContext2D, edge: Edge, thick: number, ink
   const step = tickStep(pitch(edge), edge.side === "left" ? 28 : wide);
   pen.fillStyle = pen.strokeStyle = ink.quiet;
   pen.lineWidth = 1;
-  for (let place = Math.ceil(edge.first / step) * step; place < edge.end; place += step) {
+  // Places of a text are counted from 1; other axes have names of their own.
+  const base = names ? 0 : 1;
+  for (let place = Math.ceil((edge.first + base) / step) * step - base; place < edge.end; place += step) {
     const at = Math.round((place - edge.first) * pitch(edge)) + 0.5;
-    const name = shorten(names?.[place] ?? String(place), edge.side === "left" ? thick - 10 : wide, (text) => pen.measureText(text).width);
+    const name = shorten(names?.[place] ?? String(place + base), edge.side === "left" ? thick - 10 : wide, (text) => pen.measureText(text).width);
     pen.beginPath();
     if (edge.side === "left") {
       pen.moveTo(thick - 5, at);

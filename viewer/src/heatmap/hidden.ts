@@ -14,18 +14,20 @@ export function shownOf(attention: Attention, grid: Grid): Shown {
   const reader = new Reader();
   const gaps = hasGaps(grid);
   return (plan) => {
-    if (attention.mask === "full" && !gaps) return null;
+    const known = grid.known;
+    if (attention.mask === "full" && !gaps && !known) return null;
     const shown = new Uint8Array(plan.rows * plan.columns).fill(1);
     if (attention.mask === "causal") cutTriangle(plan, causalOffset(attention), shown);
     if (attention.mask === "given" && given) shown.set(reader.bytes(pyramid(given, attention), plan).bytes.subarray(0, shown.length));
     if (gaps) cutGaps(grid, plan, shown);
+    if (known) cutUnknown(reader.bytes(known, plan).bytes, shown);
     return shown;
   };
 }
 
 /** Whether anything is hatched at all. */
 export function hides(attention: Attention, grid: Grid): boolean {
-  return attention.mask !== "full" || hasGaps(grid);
+  return attention.mask !== "full" || hasGaps(grid) || grid.known !== null;
 }
 
 function hasGaps(grid: Grid): boolean {
@@ -62,6 +64,11 @@ function cutGaps(grid: Grid, { rows, columns, high, wide, firstRow, firstColumn 
     const known = some((firstColumn + column) << wide, end, (place) => grid.columnKnown(place));
     for (let row = 0; !known && row < rows; row += 1) shown[row * columns + column] = 0;
   }
+}
+
+/** A block is hidden where nothing of it is known. */
+function cutUnknown(known: Uint8Array, shown: Uint8Array): void {
+  for (let at = 0; at < shown.length; at += 1) if (known[at] === 0) shown[at] = 0;
 }
 
 function some(first: number, end: number, holds: (place: number) => boolean): boolean {

@@ -1,6 +1,6 @@
 // Where the parts of the heat map stand: names left and above, the matrix, curves right of it and below.
 
-import { type Edge, thickness } from "./axis";
+import { type Edge, roomFor } from "./axis";
 import type { Axis } from "../payload";
 import type { Window } from "../store";
 
@@ -48,15 +48,12 @@ export function layout(wanted: Wanted): Layout {
     pixels,
     side,
   });
-  const rowCount = window[row + 2]! - window[row]!;
-  const columnCount = window[column + 2]! - window[column]!;
-  // Names are measured for the room that would be there without them; they only ever make it smaller, hence the second look.
-  const guessed = edge(down, row, Math.max(SMALLEST, wanted.height - MARGIN - 30), "left");
-  const left = Math.max(CAPTION, thickness(guessed, measure));
-  const width = Math.floor(Math.max(SMALLEST, Math.min(wanted.width - left - MARGIN, columnCount * WIDEST)));
-  const columns = edge(across, column, width, "top");
-  const top = thickness(columns, measure);
-  const height = Math.floor(Math.max(SMALLEST, Math.min(wanted.height - top - MARGIN, rowCount * TALLEST)));
-  const rows = edge(down, row, height, "left");
+  // The map keeps its size while one zooms: room for names and cells is that of the whole matrix, whatever is in sight of it.
+  const whole = (axis: Axis, pixels: number, side: Edge["side"]): Edge => ({ axis, first: 0, end: axis.length, pixels, side });
+  const left = Math.max(CAPTION, roomFor(whole(down, Math.max(SMALLEST, wanted.height - MARGIN - 30), "left"), measure));
+  const width = Math.floor(Math.max(SMALLEST, Math.min(wanted.width - left - MARGIN, across.length * WIDEST)));
+  const top = roomFor(whole(across, width, "top"), measure);
+  const height = Math.floor(Math.max(SMALLEST, Math.min(wanted.height - top - MARGIN, down.length * TALLEST)));
+  const [rows, columns] = [edge(down, row, height, "left"), edge(across, column, width, "top")];
   return { left, top, width, height, margin: MARGIN, rows, columns };
 }

@@ -8,6 +8,7 @@ import type { Grid } from "../grid";
 import { special } from "../labels";
 import { paint, type Plan, type Shown } from "../paint";
 import { pixels, table, TWO_SIDED } from "../palette";
+import { arrivals, factor, upper } from "../range";
 import * as store from "../store";
 import { drawEdge } from "./axis";
 import { hatch } from "./hatch";
@@ -15,7 +16,8 @@ import { hides, shownOf } from "./hidden";
 import { type Layout, layout } from "./layout";
 import { drawBars, type Margins, marginsOf } from "./margins";
 import { Minimap } from "./minimap";
-import { pointed } from "./pointed";
+import { numbers } from "./numbers";
+import { crosshair } from "./pointed";
 import { timed } from "./timings";
 import { inSight, zoomed } from "./window";
 
@@ -34,6 +36,8 @@ export interface Canvases {
 export const painted = signal<Plan | null>(null);
 /** Whether the curves at the edges are there. */
 export const curves = signal(false);
+/** The curves at the edges, of what is in sight. */
+export const margins = signal<Margins | null>(null);
 /** Where things stand since the latest painting. */
 export const laid = signal<Layout | null>(null);
 
@@ -50,7 +54,6 @@ export class Painter {
   colours: Uint32Array = new Uint32Array(256);
   private readonly size = signal<[number, number]>([0, 0]);
   private readonly arrived = signal(0);
-  private readonly margins = signal<Margins | null>(null);
   private readonly stops: (() => void)[] = [];
   private readonly minimap = new Minimap();
   private readonly measuring = document.createElement("canvas").getContext("2d");
@@ -69,8 +72,8 @@ export class Painter {
     resized();
     this.stops.push(() => observer?.disconnect(), () => window.removeEventListener("resize", resized));
     this.stops.push(effect(() => this.load()));
-    this.stops.push(effect(() => grid.value?.changed(() => (this.arrived.value += 1))));
-    this.stops.push(effect(() => swiped.value?.changed(() => (this.arrived.value += 1))));
+    this.stops.push(effect(() => grid.value?.changed(() => ((this.arrived.value += 1), (arrivals.value += 1)))));
+    this.stops.push(effect(() => swiped.value?.changed(() => ((this.arrived.value += 1), (arrivals.value += 1)))));
     this.stops.push(effect(() => this.follow()));
     this.stops.push(effect(() => this.followCross()));
   }
@@ -85,25 +88,26 @@ export class Painter {
   private load(): void {
     const [attention, head] = [store.current.value, store.head.value];
     const several = store.compare.value === "difference" || store.compare.value === "swipe";
-    this.margins.value = null;
+    margins.value = null;
     if (!attention || several || store.quantity.value !== "weights" || store.frame.value !== null) return;
     marginsOf(attention, head).then(
       (found) => {
-        if (store.current.peek() === attention && store.head.peek() === head) this.margins.value = found;
+        if (store.current.peek() === attention && store.head.peek() === head) margins.value = found;
       },
       () => undefined,
     );
   }
 
   private follow(): void {
-    for (const each of [grid, swiped, inSight, this.size, this.arrived, this.margins, theme, store.language]) void each.value;
-    for (const each of [store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
+    for (const each of [grid, swiped, inSight, this.size, this.arrived, margins, theme, store.language]) void each.value;
+    for (const each of [upper, store.shrink, store.palette, store.scale, store.transposed, store.swipe, store.hideSpecial, store.compare]) void each.value;
     cancelAnimationFrame(this.waiting);
     this.waiting = requestAnimationFrame(() => timed("paint", () => this.paint()));
   }
 
   private followCross(): void {
-    for (const each of [store.query, store.key, pointed, laid]) void each.value;
+    for (const each of [crosshair, laid, grid, theme, this.arrived]) void each.value;
+    for (const each of [upper, store.palette, store.scale, store.transposed]) void each.value;
     cancelAnimationFrame(this.crossWaiting);
     this.crossWaiting = requestAnimationFrame(() => timed("crosshair", () => this.crosshair()));
   }
@@ -145,12 +149,13 @@ export class Painter {
     const beside = swiped.peek();
     if (hides(attention, matrix) || (beside && hides(attention, beside))) hatch(pen, width, height, ink);
     const colours = table(store.payload.peek(), matrix.signed ? TWO_SIDED : store.palette.peek());
-    this.colours = pixels(colours, store.scale.peek(), matrix.signed);
-    const target = { context: pen, width, height, transposed: store.transposed.peek() };
+    this.colours = pixels(colours, store.scale.peek(), matrix.signed, factor(matrix));
+    const target = { context: pen, width, height, transposed: store.transposed.peek(), shrink: store.shrink.peek() };
     const line = beside ? Math.round(store.swipe.peek() * width) : width;
     const done = paint(matrix, inSight.peek(), this.colours, { ...target, to: line }, this.blocks(matrix));
     if (beside) {
-      paint(beside, inSight.peek(), this.colours, { ...target, from: line }, this.blocks(beside));
+      const theirs = pixels(colours, store.scale.peek(), beside.signed, factor(beside));
+      paint(beside, inSight.peek(), theirs, { ...target, from: line }, this.blocks(beside));
       pen.fillStyle = ink.focus;
       pen.fillRect(line - 1, 0, 3, height);
     }
@@ -165,7 +170,7 @@ export class Painter {
   }
 
   private edges(plan: Layout, ink: Colours): void {
-    const cross = this.place();
+    const cross = crosshair.peek();
     const [rowPlace, columnPlace] = store.transposed.peek() ? [cross?.key, cross?.query] : [cross?.query, cross?.key];
     const faint = (axis: Layout["rows"]["axis"]) => (store.hideSpecial.peek() ? special(axis) : new Set<number>());
     const left = prepare(this.on.left, plan.left, plan.height);
@@ -176,7 +181,7 @@ export class Painter {
 
   private curves(plan: Layout, ink: Colours): void {
     const [right, bottom] = [prepare(this.on.right, plan.margin, plan.height), prepare(this.on.bottom, plan.width, plan.margin)];
-    const found = this.margins.peek();
+    const found = margins.peek();
     curves.value = found !== null;
     if (!found || !right || !bottom) return;
     const transposed = store.transposed.peek();
@@ -194,23 +199,20 @@ export class Painter {
     if (!this.on.minimap.hidden) this.minimap.draw(this.on.minimap, matrix, this.colours, this.blocks(matrix), store.transposed.peek(), ink);
   }
 
-  /** The cell of the crosshair: the pointer's, else the selection's. */
-  private place(): { query: number | null; key: number | null } | null {
-    const [query, key] = [store.query.peek(), store.key.peek()];
-    return pointed.peek() ?? (query === null && key === null ? null : { query, key });
-  }
-
   private crosshair(): void {
     const plan = laid.peek();
     if (!plan) return;
     const ink = coloursOf(this.on.root);
     const pen = prepare(this.on.cross, plan.width, plan.height);
-    if (pen) this.lines(pen, plan, ink);
+    if (pen) {
+      this.lines(pen, plan, ink);
+      numbers(pen, plan);
+    }
     this.edges(plan, ink);
   }
 
   private lines(pen: CanvasRenderingContext2D, plan: Layout, ink: Colours): void {
-    const cross = this.place();
+    const cross = crosshair.peek();
     const transposed = store.transposed.peek();
     const [row, column] = transposed ? [cross?.key, cross?.query] : [cross?.query, cross?.key];
     const [high, wide] = [plan.height / (plan.rows.end - plan.rows.first), plan.width / (plan.columns.end - plan.columns.first)];

@@ -11,6 +11,8 @@ const STILL = 4;
 export class Pointer {
   private readonly down = new Map<number, { x: number; y: number }>();
   private travelled = 0;
+  /** Where the pointer was when it last moved; browsers also tell of a move when the page moves under a resting pointer. */
+  private last = { x: NaN, y: NaN };
 
   constructor(private readonly element: HTMLElement) {
     element.addEventListener("pointerdown", (event) => this.press(event));
@@ -47,17 +49,21 @@ export class Pointer {
 
   private move(event: PointerEvent): void {
     const before = this.down.get(event.pointerId);
-    if (!before) {
-      const cell = this.cell(event);
-      const now = pointed.peek();
-      if (cell?.query !== now?.query || cell?.key !== now?.key) pointed.value = cell;
-      return;
-    }
+    if (!before) return this.point(event);
     const others = [...this.down].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
     this.travelled += Math.abs(event.clientX - before.x) + Math.abs(event.clientY - before.y);
     if (others[0]) this.pinch(event, before, others[0]);
+    else if (!zoomed.peek() && event.pointerType === "touch") this.point(event);
     else if (zoomed.peek()) this.drag(event.clientX - before.x, event.clientY - before.y);
     this.down.set(event.pointerId, { x: event.clientX, y: event.clientY });
+  }
+
+  private point(event: PointerEvent): void {
+    if (event.clientX === this.last.x && event.clientY === this.last.y) return;
+    this.last = { x: event.clientX, y: event.clientY };
+    const cell = this.cell(event);
+    const now = pointed.peek();
+    if (cell?.query !== now?.query || cell?.key !== now?.key) pointed.value = cell;
   }
 
   private drag(x: number, y: number): void {
@@ -80,6 +86,7 @@ export class Pointer {
     const cell = this.cell(event);
     if (!cell) return;
     batch(() => ([store.query.value, store.key.value] = [cell.query, cell.key]));
+    if (event.pointerType === "touch") pointed.value = null;
   }
 
   /** Zooming out beyond all of the matrix is left to the page, which then scrolls. */

@@ -2,7 +2,7 @@
 
 import { grid } from "../cells";
 import { plan, Reader } from "../paint";
-import { transposed } from "../store";
+import { shrink, transposed } from "../store";
 import type { Painter } from "./painter";
 import { inSight } from "./window";
 
@@ -36,7 +36,7 @@ export function probing(painter: Painter, canvas: HTMLCanvasElement): (query: nu
     const [high, wide] = transposed.peek() ? [canvas.width, canvas.height] : [canvas.height, canvas.width];
     const wanted = plan(matrix, window, high, wide);
     const [row, column] = [query >> wanted.high, key >> wanted.wide];
-    const byte = new Reader().bytes(matrix, wanted).bytes[(row - wanted.firstRow) * wanted.columns + column - wanted.firstColumn]!;
+    const byte = new Reader().bytes(matrix, wanted, shrink.peek()).bytes[(row - wanted.firstRow) * wanted.columns + column - wanted.firstColumn]!;
     const down = pixel(row, wanted.high, window[0], window[2], high);
     const across = pixel(column, wanted.wide, window[1], window[3], wide);
     const [x, y] = transposed.peek() ? [down, across] : [across, down];

@@ -4,7 +4,8 @@ import { action } from "../actions";
 import { sequential } from "../palette";
 import type { Attention } from "../payload";
 import type { LinkView, Quantity, Scale } from "../store";
-import { current, hideSpecial, palette, payload, quantity, scale, top, transposed, view } from "../store";
+import { range } from "../range";
+import { current, hideSpecial, palette, payload, quantity, reach, scale, top, transposed, view } from "../store";
 import type { Sentence } from "../strings";
 
 interface Choice<Value extends string> {
@@ -63,7 +64,7 @@ function each<Value extends string>(choices: readonly Choice<Value>[]): Value[] 
   return choices.map((choice) => choice.value);
 }
 
-export const KEYS = { quantity: "v", scale: "s", palette: "p", more: ">", fewer: "<", special: "m", transpose: "x" } as const;
+export const KEYS = { quantity: "v", scale: "s", palette: "p", range: "C", more: ">", fewer: "<", special: "m", transpose: "x" } as const;
 
 for (const choice of VIEWS) {
   action({ id: `view.${choice.value}`, keys: [choice.key], label: choice.label, run: () => (view.value = choice.value) });
@@ -75,6 +76,7 @@ action({
   run: () => (quantity.value = next(each(quantities(current.value)), quantity.value)),
 });
 action({ id: "scale", keys: [KEYS.scale], label: "linkScale", run: () => (scale.value = next(each(SCALES), scale.value)) });
+action({ id: "range", keys: [KEYS.range], label: "linkRangeNext", run: () => (reach.value = range.value === "one" ? "largest" : "one") });
 action({ id: "palette", keys: [KEYS.palette], label: "linkPalette", run: () => (palette.value = next(palettes(), palette.value)) });
 action({ id: "top.more", keys: [KEYS.more], label: "linkMore", run: () => setTop(top.value + 1) });
 action({ id: "top.fewer", keys: [KEYS.fewer], label: "linkFewer", run: () => setTop(top.value - 1) });

@@ -4,6 +4,7 @@ import { computed } from "@preact/signals";
 import type { Grid } from "../grid";
 import { quantise, quantiseSigned } from "../grid";
 import { place, table, TWO_SIDED } from "../palette";
+import { factor } from "../range";
 import { palette, payload, scale } from "../store";
 
 export type Colour = [number, number, number];
@@ -15,7 +16,7 @@ const twoSided = computed(() => table(payload.value, TWO_SIDED));
 export function colour(grid: Grid, value: number): Colour {
   const colours = (grid.signed ? twoSided : oneSided).value;
   const byte = grid.signed ? quantiseSigned(value, grid.scale) : quantise(value, grid.scale);
-  const at = 3 * place(byte, scale.value, grid.signed);
+  const at = 3 * place(byte, scale.value, grid.signed, factor(grid));
   return [colours[at]!, colours[at + 1]!, colours[at + 2]!];
 }
 

@@ -1,8 +1,10 @@
 // How the matrix is shown: quantity, scale, palette, how many keys, special tokens, which way round.
 
-import { compare, current, hideSpecial, keyAxis, palette, quantity, queryAxis, scale, top, transposed, view } from "../store";
+import { compare, current, hideSpecial, keyAxis, palette, quantity, queryAxis, reach, scale, top, transposed, view } from "../store";
 import type { Quantity, Scale } from "../store";
+import { here, range, upper } from "../range";
 import { say } from "../strings";
+import { written } from "./number";
 import { KEYS, MOST, SCALES, palettes, quantities, setTop } from "./choices";
 
 /** Only what changes something in the view that is open. */
@@ -13,6 +15,7 @@ export function Controls() {
     <div class="link-controls" role="group" aria-label={say("linkControls")}>
       <QuantityChoice />
       {(coloured || open === "lines") && <ScaleChoice />}
+      {(open === "heatmap" || open === "tokens") && <RangeChoice />}
       {coloured && compare.value !== "difference" && <PaletteChoice />}
       {(open === "lines" || open === "table") && <TopChoice />}
       {hasSpecial() && (
@@ -64,6 +67,41 @@ function ScaleChoice() {
   const options = SCALES.map((each) => ({ value: each.value, label: say(each.label) }));
   const set = (value: string) => (scale.value = value as Scale);
   return <Pick label={say("linkScale")} letter={KEYS.scale} value={scale.value} options={options} set={set} />;
+}
+
+/** Up to which weight the colours go: 1, the largest here, or a number of the reader's own. */
+function RangeChoice() {
+  const chosen = range.value;
+  const most = here.value;
+  const options = [
+    { value: "one", label: "1" },
+    { value: "largest", label: say("rangeLargest", { value: most === null ? "…" : written(most, false) }) },
+    { value: "chosen", label: say("rangeChosen") },
+  ];
+  const set = (value: string) => (reach.value = value === "chosen" ? rounded(upper.value) : (value as "one" | "largest"));
+  return (
+    <span class="link-top">
+      <Pick label={say("linkRange")} letter={KEYS.range} value={typeof chosen === "number" ? "chosen" : chosen} options={options} set={set} />
+      {typeof chosen === "number" && (
+        <input
+          type="number"
+          min={0}
+          step="any"
+          aria-label={say("linkRange")}
+          value={chosen}
+          onChange={(event) => {
+            const value = event.currentTarget.valueAsNumber;
+            if (value > 0 && value < 1e6) reach.value = value;
+          }}
+        />
+      )}
+    </span>
+  );
+}
+
+/** Two digits are what a reader begins from. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(2));
 }
 
 function PaletteChoice() {

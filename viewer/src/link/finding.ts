@@ -15,7 +15,7 @@ const BRIEF = 40;
 export function called(axis: Axis, place: number): string {
   const name = label(axis, place);
   if (name.trim() !== "") return name;
-  return name === "" ? `#${place}` : name.replace(/[\n\r\u2028\u2029]/g, "⏎").replace(/\s/g, "␣");
+  return name === "" ? `#${place + 1}` : name.replace(/[\n\r\u2028\u2029]/g, "⏎").replace(/\s/g, "␣");
 }
 
 export function brief(axis: Axis, place: number): string {

@@ -5,6 +5,7 @@ import { lettered } from "../compare/names";
 import type { Grid } from "../grid";
 import { detail, labels, languageTag } from "../labels";
 import type { Axis } from "../payload";
+import { range, upper } from "../range";
 import { keyAxis, queryAxis } from "../store";
 import { say } from "../strings";
 import { colour, ink, written as painted } from "./colour";
@@ -124,16 +125,17 @@ function Pages({ first, end, count, chosen }: { first: number; end: number; coun
 
 /** What the colours stand for. */
 export function Legend({ grid }: { grid: Grid }) {
-  const low = grid.signed ? -grid.scale : 0;
-  const stops = Array.from({ length: 17 }, (_, at) => painted(colour(grid, low + ((grid.scale - low) * at) / 16)));
+  const high = upper.value;
+  const low = grid.signed ? -high : 0;
+  const stops = Array.from({ length: 17 }, (_, at) => painted(colour(grid, low + ((high - low) * at) / 16)));
   const { a, b } = lettered();
   return (
     <p class="tokens-legend quiet">
-      {grid.signed && <span>{say("compareReadsMore", { run: b })}</span>}
-      <span>{written(low)}</span>
+      {differs() && <span>{say("compareReadsMore", { run: b })}</span>}
+      <span>{written(low, range.value !== "largest")}</span>
       <span class="tokens-bar" aria-hidden="true" style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />
-      <span>{written(grid.scale)}</span>
-      {grid.signed && <span>{say("compareReadsMore", { run: a })}</span>}
+      <span>{written(high, range.value !== "largest")}</span>
+      {differs() && <span>{say("compareReadsMore", { run: a })}</span>}
     </p>
   );
 }

@@ -106,7 +106,7 @@ test("two sequences share one length, and only places whose middles are in sight
 test("blanks are made visible, nothing is its number, and Arabic is set apart in a sentence", () => {
   const axis = { kind: "index", length: 4, labels: [" ", "\n", "", "قط"] } as const;
   const names = { ...axis, labels: [...axis.labels] };
-  expect([0, 1, 2, 3].map((place) => called(names, place))).toEqual(["␣", "⏎", "#2", "قط"]);
+  expect([0, 1, 2, 3].map((place) => called(names, place))).toEqual(["␣", "⏎", "#3", "قط"]);
   expect(quoted(names, 3)).toBe("“\u2068قط\u2069”");
 });
 

@@ -104,9 +104,14 @@ export function differs(): boolean {
   return compare.value === "difference" && other.value !== null;
 }
 
+/** Whether a value far below 0 says as much as one far above it: in a difference, and where weights may be negative. */
+export function bothWays(): boolean {
+  return differs() || (quantity.value === "weights" && current.value?.signed === true);
+}
+
 /** The strongest places, in falling order; those of equal strength in the order of their places. */
 export function peaks(along: Line, count: number): Peak[] {
-  const rank = differs() ? Math.abs : (value: number) => value;
+  const rank = bothWays() ? Math.abs : (value: number) => value;
   const found: Peak[] = [];
   for (let place = 0; place < along.length && count > 0; place += 1) {
     const cell = along.cell(place);
@@ -126,7 +131,7 @@ export function reach(along: Line): [number, number] {
   const values: number[] = [];
   for (let place = 0; place < along.length; place += 1) {
     const value = along.cell(place)?.value;
-    if (value !== undefined && Number.isFinite(value)) values.push(differs() ? Math.abs(value) : value);
+    if (value !== undefined && Number.isFinite(value)) values.push(bothWays() ? Math.abs(value) : value);
   }
   return ends(values);
 }

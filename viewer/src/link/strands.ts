@@ -1,7 +1,7 @@
 // The lines between two sequences: where each begins and ends, and how strong it is drawn.
 
 import type { Grid } from "../grid";
-import { differs, ends, type Peak, peaks, rowLine, scores } from "./reading";
+import { bothWays, differs, ends, type Peak, peaks, rowLine, scores } from "./reading";
 import { strength } from "./strength";
 
 export interface Strand {
@@ -23,7 +23,7 @@ export function strands(grid: Grid, queries: number[], top: number): Strand[] {
   const count = Math.min(top, Math.max(1, Math.floor(MOST_STRANDS / Math.max(1, queries.length))));
   const found = queries.flatMap((query) => peaks(rowLine(grid, query), count).map((peak) => ({ query, peak })));
   const values = found.map((each) => each.peak.value);
-  const [low, high] = scores() || differs() ? ends(values.map(differs() ? Math.abs : Number)) : [0, grid.scale];
+  const [low, high] = scores() || bothWays() ? ends(values.map(bothWays() ? Math.abs : Number)) : [0, grid.scale];
   return found
     .filter((each) => each.peak.value !== 0 || scores())
     .map(({ query, peak }) => ({

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { Thumbnail } from "../heads/thumbnail";
-import { attention, current, folds, head, lit } from "../store";
+import { choose, current, folds, head, lit } from "../store";
 import { say } from "../strings";
 import type { Box, Line, Sight } from "./fold";
 import type { Drawn, Point, Rectangle } from "./layout";
@@ -121,7 +121,7 @@ function Unfold({ box, scene }: { box: Box; scene: Scene }): JSX.Element {
 
 /** An attention is selected, a module opened; what has nothing inside but stands for several is unfolded. */
 function press(box: Box): void {
-  if (box.attention) attention.value = box.attention.id;
+  if (box.attention) choose(box.attention.id);
   else if (box.opens) fold(box.slot, true);
   else if (box.stack !== null) fold(box.stack, true);
 }

@@ -82,7 +82,7 @@ export function patchAt(axis: ImageAxis, x: number, y: number, width: number, he
   return axis.prefix.length + row * columns + column;
 }
 
-function bitmap(pixels: Uint8Array, shape: number[]): HTMLCanvasElement | null {
+export function bitmap(pixels: Uint8Array, shape: number[]): HTMLCanvasElement | null {
   const [height, width] = shape as [number, number, number];
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [width, height];

@@ -2,7 +2,7 @@
 
 import { palette, payload } from "../store";
 import { table, TWO_SIDED } from "../palette";
-import { differs, type Line, reach } from "../link/reading";
+import { bothWays, type Line, reach } from "../link/reading";
 import { strength } from "../link/strength";
 
 export interface Shade {
@@ -16,14 +16,14 @@ export interface Shade {
 
 export function shadeOf(line: Line): Shade {
   const [low, most] = reach(line);
-  const colours = table(payload.value, differs() ? TWO_SIDED : palette.value);
+  const colours = table(payload.value, bothWays() ? TWO_SIDED : palette.value);
   const share = (place: number): number => {
     const cell = line.cell(place);
     return cell && Number.isFinite(cell.value) ? strength(cell.value, low, most) : 0;
   };
   const colour = (place: number): string => {
     const sign = Math.sign(line.cell(place)?.value ?? 0);
-    const at = 3 * (differs() ? 128 + Math.round(127 * sign * share(place)) : Math.round(255 * share(place)));
+    const at = 3 * (bothWays() ? 128 + Math.round(127 * sign * share(place)) : Math.round(255 * share(place)));
     return `rgb(${colours[at]} ${colours[at + 1]} ${colours[at + 2]})`;
   };
   return { share, colour, most };

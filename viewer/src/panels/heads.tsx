@@ -18,6 +18,8 @@ import "../styles/heads.css";
 
 /** Cells are targets, so never smaller than 24 pixels; larger than 56 they say no more. */
 const [SMALLEST, LARGEST] = [24, 56];
+/** A sorted head carries its name, which needs more room. */
+const NAMED = 52;
 /** The height at which the matrix begins to scroll, as heads.css has it. */
 const TALLEST = 340;
 
@@ -53,7 +55,7 @@ function Body({ width }: { width: number }): JSX.Element {
 function sizeFor(width: number): number {
   const columns = Math.max(1, ...layers.value.map((layer) => layer.heads)) + 1;
   const [across, down] = [(width - MARGIN.left) / columns, (TALLEST - MARGIN.top) / layers.value.length];
-  return Math.min(LARGEST, Math.max(SMALLEST, Math.floor(Math.min(across, down))));
+  return Math.min(LARGEST, Math.max(headsOrder.value ? NAMED : SMALLEST, Math.floor(Math.min(across, down))));
 }
 
 function arrange(width: number, size: number): Arranged {

@@ -2,25 +2,31 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { action } from "../actions";
 import { Button } from "../button";
 import { allowed, grid, trouble } from "../cells";
-import { lettered } from "../compare/names";
-import { css, LOWEST, place, table, TWO_SIDED } from "../palette";
+import { lettered, sides } from "../compare/names";
+import { css, LOWEST, middle, table, TWO_SIDED } from "../palette";
+import { here, range, upper } from "../range";
 import { hides } from "../heatmap/hidden";
 import { curves, laid, painted, Painter } from "../heatmap/painter";
-import { pointed } from "../heatmap/pointed";
+import { crosshair } from "../heatmap/pointed";
 import { Pointer } from "../heatmap/pointer";
 import { probing } from "../heatmap/probe";
 import { inSight, zoomed } from "../heatmap/window";
+import { Finding } from "../heatmap/finding";
 import { detail, label, languageTag } from "../labels";
 import { reads } from "../link/finding";
 import { written } from "../link/number";
-import { readingQuery, rowLine, useGrid } from "../link/reading";
+import { differs, readingQuery, rowLine, useGrid } from "../link/reading";
 import { Waiting } from "../link/waiting";
+import type { Shrink } from "../grid";
 import type { Axis } from "../payload";
 import * as store from "../store";
 import { say } from "../strings";
 import "../styles/heatmap.css";
+
+action({ id: "shrink", keys: ["M"], label: "heatmapShrink", run: () => (store.shrink.value = store.shrink.value === "mean" ? "maximum" : "mean") });
 
 export function Heatmap() {
   const matrix = useGrid();
@@ -30,6 +36,7 @@ export function Heatmap() {
     <div class="heatmap">
       <AxisNames />
       <Plot />
+      <Finding />
       <Foot />
     </div>
   );
@@ -55,7 +62,7 @@ function Plot() {
     <div class="heat-plot" ref={root}>
       <canvas class="heat-top" aria-hidden="true" lang={languageTag(across)} />
       <canvas class="heat-left" aria-hidden="true" lang={languageTag(down)} />
-      <div class="heat-stage">
+      <div class="heat-stage" style={{ touchAction: zoomed.value ? "none" : "pan-y" }}>
         <Picture />
         <canvas class="heat-cross" aria-hidden="true" />
         <canvas class="heat-minimap" aria-hidden="true" />
@@ -114,9 +121,10 @@ function CurveNames() {
   );
 }
 
-/** The cell under the pointer: its two places and its value. */
+/** The cell of the crosshair: its two places and its value. */
 function Tooltip() {
-  const cell = pointed.value;
+  const at = crosshair.value;
+  const cell = at && at.query !== null && at.key !== null ? { query: at.query, key: at.key } : null;
   const [shown, matrix, queries, keys, plan] = [store.current.value, useGrid(), store.queryAxis.value, store.keyAxis.value, laid.value];
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -173,6 +181,7 @@ function Foot() {
         <Button of="zoom.all" face="⤢" />
       </span>
       <Legend />
+      {sides() && <bdi class="heat-sides">{sides()}</bdi>}
       {hides(shown, matrix) && (
         <span class="heat-hatched">
           <i aria-hidden="true" /> {say("heatmapHidden")}
@@ -186,11 +195,22 @@ function Foot() {
 function Reduced() {
   const plan = painted.value;
   const [first, left, end, right] = inSight.value;
-  const edges = { first: Math.floor(first), last: Math.ceil(end) - 1, left: Math.floor(left), right: Math.ceil(right) - 1 };
+  const edges = { first: Math.floor(first) + 1, last: Math.ceil(end), left: Math.floor(left) + 1, right: Math.ceil(right) };
   return (
     <span class="quiet">
       {zoomed.value && say("heatmapWindow", edges)}{" "}
-      {plan && plan.high + plan.wide > 0 && say("heatmapShrunk", { high: 2 ** plan.high, wide: 2 ** plan.wide })}
+      {plan && plan.high + plan.wide > 0 && (
+        <>
+          <label title={say("withKey", { label: say("heatmapShrink"), key: "M" })}>
+            {say("heatmapShrunkBy")}{" "}
+            <select aria-keyshortcuts="M" value={store.shrink.value} onChange={(event) => (store.shrink.value = event.currentTarget.value as Shrink)}>
+              <option value="maximum">{say("heatmapMaximum")}</option>
+              <option value="mean">{say("heatmapMean")}</option>
+            </select>
+          </label>{" "}
+          {say("heatmapShrunk", { high: 2 ** plan.high, wide: 2 ** plan.wide })}
+        </>
+      )}
     </span>
   );
 }
@@ -209,17 +229,17 @@ function Legend() {
       pen.fillRect(at, 0, 1, 1);
     }
   });
-  const [first, last] = ends(matrix.signed, matrix.scale);
-  const middle = matrix.signed ? null : marks(matrix.scale);
+  const [first, last] = ends(matrix.signed);
+  const mid = matrix.signed ? null : written(middle(store.scale.value, upper.value), false).replace("≈", "");
   const { a, b } = lettered();
-  const [less, more] = matrix.signed ? [b, a].map((run) => say("compareReadsMore", { run })) : [];
+  const [less, more] = matrix.signed && differs() ? [b, a].map((run) => say("compareReadsMore", { run })) : [];
   return (
     <span class="heat-legend">
       {less && <span class="heat-side">{less}</span>}
       <span>{first}</span>
       <span class="heat-ramp">
         <canvas ref={ref} width={256} height={1} role="img" aria-label={say("heatmapColours", { first, last })} />
-        {middle !== null && <span class="heat-mark">{middle}</span>}
+        {mid !== null && <span class="heat-mark">{mid}</span>}
       </span>
       <span>{last}</span>
       {more && <span class="heat-side">{more}</span>}
@@ -227,14 +247,12 @@ function Legend() {
   );
 }
 
-function ends(signed: boolean, scale: number): [string, string] {
-  if (signed) return [written(-scale), written(scale, true, true)];
-  return [store.scale.value === "log" ? `≤${written(LOWEST * scale)}` : "0", written(scale)];
-}
-
-/** The weight that has the middle colour. */
-function marks(scale: number): string {
-  let byte = 0;
-  while (byte < 255 && place(byte, store.scale.value, false) < 128) byte += 1;
-  return written((byte / 255) ** 2 * scale, false).replace("≈", "");
+/** What the two ends of the colours stand for; a weight beyond the range has the last colour as well. */
+function ends(signed: boolean): [string, string] {
+  const most = upper.value;
+  const beyond = here.value !== null && here.value > most * 1.005;
+  const exact = range.value !== "largest";
+  const last = `${beyond ? "≥" : ""}${written(most, exact, signed)}`;
+  if (signed) return [`${beyond ? "≤" : ""}${written(-most, exact)}`, last];
+  return [store.scale.value === "log" ? `≤${written(LOWEST * most)}` : "0", last];
 }

@@ -9,7 +9,7 @@ import type { Grid } from "../grid";
 import { detail, languageTag } from "../labels";
 import { brief, called, readBy, reads } from "../link/finding";
 import { written } from "../link/number";
-import { differs, type Reading, readingKey, readingQuery, scores, useArrivals, useReading } from "../link/reading";
+import { bothWays, differs, type Reading, readingKey, readingQuery, scores, useArrivals, useReading } from "../link/reading";
 import { toggle, useRoving } from "../link/roving";
 import { inSight, middle, type Strand, strands } from "../link/strands";
 import type { Axis } from "../payload";
@@ -208,7 +208,7 @@ function Line({ strand, path, children }: { strand: Strand; path: string; childr
   const near = belongs(strand);
   const width = 0.75 + 5.25 * strand.strength;
   const opacity = (0.12 + 0.88 * strand.strength) * (near ? 1 : 0.15);
-  const kind = ["strand", strand.value < 0 && differs() ? "less" : "", strand.key === key.value && near ? "at-key" : ""];
+  const kind = ["strand", strand.value < 0 && bothWays() ? "less" : "", strand.key === key.value && near ? "at-key" : ""];
   const choose = () => ([query.value, key.value] = [strand.query, strand.key]);
   return (
     <g onClick={choose}>

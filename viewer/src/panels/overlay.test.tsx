@@ -51,7 +51,7 @@ test("the slider of queries is the query of the page", async () => {
   slider.value = "2";
   await act(() => void slider.dispatchEvent(new Event("input", { bubbles: true })));
   expect(query.value).toBe(2);
-  expect(slider.getAttribute("aria-valuetext")).toBe("box · place 2 of 4");
+  expect(slider.getAttribute("aria-valuetext")).toBe("box · place 3 of 4");
   const [back] = root.querySelectorAll<HTMLButtonElement>(".overlay-places button");
   await act(() => back!.click());
   expect(query.value).toBe(1);

@@ -4,7 +4,7 @@
 import { useMemo } from "preact/hooks";
 import { action } from "../actions";
 import type { Grid } from "../grid";
-import { languageTag } from "../labels";
+import { languageTag, numberOf } from "../labels";
 import { called, pair, quoted } from "../link/finding";
 import { written } from "../link/number";
 import { differs, type Peak, useArrivals, useReading } from "../link/reading";
@@ -112,7 +112,7 @@ function Line({ row, queries, keys, count }: { row: Row; queries: Axis; keys: Ax
   const sum = shownSum(row.peaks);
   return (
     <tr aria-current={marked ? "true" : undefined}>
-      <td>{row.query}</td>
+      <td>{numberOf(queries, row.query)}</td>
       <th scope="row" lang={languageTag(queries)}>
         <button type="button" aria-pressed={marked} onClick={() => toggle(query, row.query)}>
           <bdi dir="auto">{called(queries, row.query)}</bdi>

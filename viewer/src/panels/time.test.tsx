@@ -69,7 +69,7 @@ test("brushed rows are named and can be let go by a button", async () => {
   await after(() => (store.query.value = 2));
   act(() => void slider("sink").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", shiftKey: true, bubbles: true })));
   expect(store.range.value).toEqual([2, 4]);
-  expect(page.textContent).toContain("Queries 2 to 3 are selected.");
+  expect(page.textContent).toContain("Queries 3 to 4 are selected.");
   act(() => page.querySelector<HTMLButtonElement>(".time-range button")!.click());
   expect(store.range.value).toBeNull();
 });
@@ -85,7 +85,7 @@ test("a click puts the crosshair, a drag brushes, a double click lets go, and ho
   expect([store.query.value, store.range.value]).toEqual([2, null]);
   await point("pointermove", 410);
   expect(["decoder.0.cross", "decoder.1.cross"]).toContain(store.lit.value);
-  expect(page.querySelector(".curve-tip")!.textContent).toMatch(/^杰瑞 place 4 of 7.*largest weight 0\.\d+/);
+  expect(page.querySelector(".curve-tip")!.textContent).toMatch(/^杰瑞 place 5 of 7.*largest weight 0\.\d+/);
   await point("pointerdown", 150);
   await point("pointermove", 390);
   await point("pointerup", 390);

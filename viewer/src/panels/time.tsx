@@ -84,7 +84,7 @@ function Chosen() {
   if (!brushed) return null;
   return (
     <p class="time-range">
-      {say("time.range", { first: brushed[0], last: brushed[1] - 1 })}{" "}
+      {say("time.range", { first: brushed[0] + 1, last: brushed[1] })}{" "}
       <button type="button" aria-keyshortcuts="Escape" onClick={() => (range.value = null)}>
         {say("time.clear")}
       </button>

@@ -11,7 +11,7 @@ export const heads = {
   headsDiagonality: ["diagonality", "对角性"],
   headsAlignment: ["alignment error", "对齐错误率"],
   headsEntropyMeans: ["mean entropy of the rows, in nats: 0 looks at one key", "各行熵的平均值（奈特）：0 表示只看一个键"],
-  headsSinkMeans: ["share of the weight on the first and special tokens", "落在首个和特殊词元上的权重比例"],
+  headsSinkMeans: ["share of the weight on special tokens and punctuation", "落在特殊词元和标点上的权重比例"],
   headsDistanceMeans: ["how many keys the focus lies from the diagonal, on average", "注意焦点与对角线平均相差的键数"],
   headsDiagonalityMeans: ["how close the weight lies to the diagonal: 1 is on it", "权重与对角线的接近程度：1 表示完全在对角线上"],
   headsAlignmentMeans: [
@@ -29,6 +29,8 @@ export const heads = {
   headsMost: ["{statistic} at most", "{statistic} 不大于"],
   headsBound: ["Bound: {value}", "界限：{value}"],
   headsLayer: ["layer {layer}", "第 {layer} 层"],
+  headsShort: ["L{layer} H{head}", "L{layer} H{head}"],
+  headsRank: ["{rank}.", "{rank}."],
   headsHead: ["head {head}", "第 {head} 头"],
   headsMean: ["mean", "平均"],
   headsMeanOf: ["mean of heads", "各头的平均"],

@@ -23,9 +23,11 @@ export const time = {
   ],
   "time.sink": ["Sink and special mass", "汇聚与特殊词元的占比"],
   "time.sink.is": [
-    "The share of each query that lies on the first key, special tokens and punctuation: not looking at anything.",
-    "每个查询落在首个键、特殊词元和标点上的份额：相当于什么也没看。",
+    "The share of each query that lies on special tokens and punctuation: not looking at anything. Here: {sinks}.",
+    "每个查询落在特殊词元和标点上的份额：相当于什么也没看。此处为：{sinks}。",
   ],
+  "time.sink.none": ["No key is special here, so there is no curve.", "此处没有特殊的键，因此没有曲线。"],
+  "time.sink.more": ["{list} and {count} more", "{list} 等另外 {count} 个"],
   "time.along.key": ["along the keys: {axis}", "沿键轴：{axis}"],
   "time.along.query": ["along the queries: {axis}", "沿查询轴：{axis}"],
   "time.mean": [
@@ -56,7 +58,7 @@ export const time = {
   "time.value.largest": ["largest weight {value}", "最大权重 {value}"],
   "time.value.effective": ["{value} effective keys", "{value} 个有效键"],
   "time.value.focus": ["position {value} ± {spread}, near “{key}”", "位置 {value} ± {spread}，靠近“{key}”"],
-  "time.value.sink": ["{value} % on the first and special keys", "首个键与特殊词元占 {value} %"],
+  "time.value.sink": ["{value} % on special keys", "特殊词元占 {value} %"],
   "time.at": ["“{place}”: {value}", "“{place}”：{value}"],
   "time.found.flat": ["The same everywhere: {value}.", "处处相同：{value}。"],
   "time.found.received": [
@@ -80,8 +82,8 @@ export const time = {
     "焦点从不回退：从“{first}”移到“{last}”。",
   ],
   "time.found.sink": [
-    "{mean} % of the weight lies on the first and special keys, most at “{most}”, {high} %.",
-    "{mean} % 的权重落在首个键与特殊词元上，“{most}”处最多，{high} %。",
+    "{mean} % of the weight lies on special keys, most at “{most}”, {high} %.",
+    "{mean} % 的权重落在特殊词元上，“{most}”处最多，{high} %。",
   ],
   "time.found.heads": [
     "{name} for each of {heads} heads; highest mean: head {most}, {high}; lowest: head {least}, {low}.",

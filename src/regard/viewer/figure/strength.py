@@ -27,7 +27,7 @@ def draw(subject: Subject) -> Drawing:
     if subject.head is not None and not 0 <= subject.head < heads:
         raise ValueError(f"{subject.attention_map.name!r} has {heads} heads, counted from 0; asked for head {subject.head}")
     pick = slice(None) if subject.head is None else slice(subject.head, subject.head + 1)
-    sinks = "sink: share on " + _sinks(statistics.sinks, subject.keys)
+    sinks = "sink: share on " + (_sinks(statistics.sinks, subject.keys) or "special keys, of which there are none")
     with subject.drawing(5.0, sinks) as drawing:
         first, second, third, fourth = drawing.subplots(4)
         _received(first, statistics.received[pick])

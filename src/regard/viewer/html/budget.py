@@ -21,7 +21,7 @@ from regard.viewer.html.pack import Pack, Ref
 from regard.viewer.html.views import views
 from regard.viewer.metrics import matrices
 from regard.viewer.metrics.matrices import MEAN
-from regard.viewer.metrics.quantise import quantise, reduce, restore
+from regard.viewer.metrics.quantise import quantise, restore
 from regard.viewer.metrics.strength import summary
 from regard.viewer.trace import AttentionMap, Example, Trace
 
@@ -62,16 +62,21 @@ class PagedAttention(NamedTuple):
         return matrices.matrix(self.example, self.attention_map, head)
 
     def bytes(self, head: int) -> Array:
-        """Size in 8 bits."""
-        return quantise(self.matrix(head), self.table["scale"])
+        """Weights of a head in 8 bits."""
+        return self.in_bytes(self.matrix(head))
+
+    def in_bytes(self, weights: Array) -> Array:
+        """Weights of this attention in 8 bits."""
+        return matrices.in_bytes(weights, self.table["scale"], self.table["signed"])
 
     def halves(self, head: int) -> Array:
-        """Size in float16."""
+        """Weights of a head in float16."""
         return self.matrix(head).astype(np.float16)
 
     def thumbnails(self) -> Array:
         """Every head and, last, the mean, shrunk by maximum."""
-        return np.stack([reduce(self.bytes(head), SIDE, SIDE) for head in (*range(self.heads), MEAN)])
+        signed = self.table["signed"]
+        return np.stack([matrices.reduce_bytes(self.bytes(head), SIDE, SIDE, signed) for head in (*range(self.heads), MEAN)])
 
     @property
     def cells(self) -> int:
@@ -195,13 +200,12 @@ def _strongest(attention: PagedAttention) -> Iterator[Wish]:
     shown = whole = 0.0
     for place, head in enumerate([*range(attention.heads), MEAN]):
         matrix = attention.matrix(head)
-        best = np.argpartition(-matrix, count - 1, axis=1)[:, :count]
-        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(matrix, best, 1), axis=1, kind="stable"), 1)
-        keys[place], weights[place] = best, quantise(np.take_along_axis(matrix, best, 1), scale)
-        shown, whole = (
-            shown + float(restore(weights[place], scale).sum()),
-            whole + float(np.abs(matrix).sum(dtype=np.float64)),
-        )
+        size = np.abs(matrix)
+        best = np.argpartition(-size, count - 1, axis=1)[:, :count]
+        best = np.take_along_axis(best, np.argsort(-np.take_along_axis(size, best, 1), axis=1, kind="stable"), 1)
+        keys[place], weights[place] = best, attention.in_bytes(np.take_along_axis(matrix, best, 1))
+        shown += float(restore(quantise(np.take_along_axis(size, best, 1), scale), scale).sum())
+        whole += float(size.sum(dtype=np.float64))
     share = min(1.0, shown / whole) if whole else 1.0
 
     table: Table = {"share": share}
@@ -219,18 +223,18 @@ def _frames(trace: Trace, run: Table) -> Iterator[Wish]:
     for frame in trace.training:
         example = trace.examples[frame.example]
         attentions = {attention.name: attention for attention in example.attentions}
-        scales = {entry["id"]: entry["scale"] for entry in run["examples"][frame.example]["attentions"]}
+        scales = {entry["id"]: (entry["scale"], entry["signed"]) for entry in run["examples"][frame.example]["attentions"]}
         encoded = {name: _numbers(example, attentions[name], weights) for name, weights in frame.weights.items()}
         table: Table = {"step": frame.step, "loss": frame.loss, "example": frame.example, "weights": {}, "summary": encoded}
         run["training"].append(table)
         for name, weights in frame.weights.items():
-            make = partial(_moment, example, attentions[name], weights, scales[name])
+            make = partial(_moment, example, attentions[name], weights, *scales[name])
             yield Wish("matrices of a moment of training", weights.size, make, _within(table["weights"], name))
 
 
-def _moment(example: Example, attention_map: AttentionMap, weights: Array, scale: float) -> Array:
+def _moment(example: Example, attention_map: AttentionMap, weights: Array, scale: float, signed: bool) -> Array:
     """Every head of an attention at a moment of training, in 8 bits."""
-    return matrices.every_row(example, attention_map, quantise(weights, scale))
+    return matrices.in_bytes(matrices.every_row(example, attention_map, weights), scale, signed)
 
 
 def _within(table: Table, name: str) -> Callable[[Ref], object]:

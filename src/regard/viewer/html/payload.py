@@ -124,6 +124,7 @@ def _attention(example: Example, attention_map: AttentionMap, film: Sequence[Fra
         else None,
         "sums_to_one": attention_map.sums_to_one,
         "scale": matrices.scale(attention_map, film),
+        "signed": matrices.signed(attention_map, film),
         "source": attention_map.source,
         "rows": None if attention_map.rows is None else list(attention_map.rows),
         "recorded": attention_map.weights is not None,

@@ -20,7 +20,7 @@ import numpy as np
 from regard.data.axis import Array
 from regard.viewer.html import render
 from regard.viewer.metrics import matrices
-from regard.viewer.metrics.quantise import pyramid, quantise
+from regard.viewer.metrics.quantise import farthest, mean_pyramid, pyramid, quantise, signed_bytes
 from regard.viewer.trace import Trace
 
 TILE = 256
@@ -28,9 +28,9 @@ TILE = 256
 KEPT = 8
 """Matrices whose pyramids are kept."""
 LOOPBACK = "127.0.0.1"
-NUMBERS = {"r": 0, "x": 0, "a": 0, "h": -1, "l": 0, "i": 0, "j": 0, "e": 0}
+NUMBERS = {"r": 0, "x": 0, "a": 0, "h": -1, "l": 0, "i": 0, "j": 0, "e": 0, "m": 0}
 """Parameters of a request for a tile with their minimum: run, example, attention, head (-1: the mean), level, row and
-column of the tile, and whether exact values are wanted."""
+column of the tile, whether exact values are wanted, and whether smaller levels are means and not maxima."""
 
 
 class Server:
@@ -78,9 +78,9 @@ class Tiles:
     def __init__(self, traces: Sequence[Trace]):
         self.traces = traces
         self.lock = threading.Lock()
-        self.pyramids: OrderedDict[tuple[int, int, int, int], list[Array]] = OrderedDict()
+        self.pyramids: OrderedDict[tuple[int, int, int, int, int], list[Array]] = OrderedDict()
 
-    def cut(self, r: int, x: int, a: int, h: int, l: int, i: int, j: int, e: int) -> bytes:  # noqa: E741 - as in the URL
+    def cut(self, r: int, x: int, a: int, h: int, l: int, i: int, j: int, e: int, m: int) -> bytes:  # noqa: E741 - as in the URL
         """The bytes of a tile; IndexError where there is no such thing."""
         if not (
             r < len(self.traces) and x < len(self.traces[r].examples) and a < len(self.traces[r].examples[x].attentions)
@@ -94,20 +94,27 @@ class Tiles:
             exact = matrices.matrix(self.traces[r].examples[x], attention_map, h, place)
             return _some(exact).astype("<f4").tobytes()
         with self.lock:
-            levels = self._pyramid((r, x, a, h))
+            levels = self._pyramid((r, x, a, h, min(m, 1)))
         if l >= len(levels):
             raise IndexError("there is no such level")
         return _some(levels[l][place]).tobytes()
 
-    def _pyramid(self, which: tuple[int, int, int, int]) -> list[Array]:
+    def _pyramid(self, which: tuple[int, int, int, int, int]) -> list[Array]:
         if which in self.pyramids:
             self.pyramids.move_to_end(which)
             return self.pyramids[which]
-        r, x, a, h = which
+        r, x, a, h, mean = which
         example = self.traces[r].examples[x]
         attention_map = example.attentions[a]
-        film = (frame for frame in self.traces[r].training if frame.example == x)
-        levels = pyramid(quantise(matrices.matrix(example, attention_map, h), matrices.scale(attention_map, film)))
+        film = [frame for frame in self.traces[r].training if frame.example == x]
+        scale, signed = matrices.scale(attention_map, film), matrices.signed(attention_map, film)
+        weights = matrices.matrix(example, attention_map, h)
+        if mean:
+            levels = [matrices.in_bytes(level, scale, signed) for level in mean_pyramid(weights)]
+        elif signed:
+            levels = [signed_bytes(level) for level in pyramid(farthest(matrices.in_bytes(weights, scale, signed)))]
+        else:
+            levels = pyramid(quantise(weights, scale))
         self.pyramids[which] = levels
         if len(self.pyramids) > KEPT:
             self.pyramids.popitem(last=False)

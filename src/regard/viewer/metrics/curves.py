@@ -96,7 +96,7 @@ def focus(weights: Array) -> Focus:
 def sinks(axis: Axis) -> tuple[int, ...]:
     """Keys without content: special tokens, punctuation, positions before a picture's patches.
 
-    `sink` adds the first key, where models put attention that they have no use for.
+    The first key is one of them only where it is special itself: the first word of a sentence has content.
     """
     if isinstance(axis, Image):
         return tuple(range(len(axis.prefix)))
@@ -106,10 +106,10 @@ def sinks(axis: Axis) -> tuple[int, ...]:
     return tuple(sorted(marks | set(axis.special)))
 
 
-def sink(weights: Array, special: tuple[int, ...] = ()) -> Array:
-    """The share of each query's attention that lies on the first key or on one of the `special` ones."""
+def sink(weights: Array, special: tuple[int, ...]) -> Array:
+    """The share of each query's attention that lies on the `special` keys, as `sinks` names them."""
     size = np.abs(np.asarray(weights, np.float64))
-    return over(size[..., sorted({0, *special})].sum(-1), size.sum(-1))
+    return over(size[..., sorted(set(special))].sum(-1), size.sum(-1))
 
 
 def diagonality(weights: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.axis import Array
-from regard.viewer.metrics.quantise import scale_of
+from regard.viewer.metrics.quantise import Bytes, farthest, quantise, quantise_signed, reduce, scale_of, signed_bytes
 from regard.viewer.trace import AttentionMap, Example, Frame
 
 MEAN = -1
@@ -44,8 +44,27 @@ def scale(attention_map: AttentionMap, film: Iterable[Frame] = ()) -> float:
     """The weight that the strongest colour stands for: 1, or the largest where weights go beyond it, in a `film` too."""
     if attention_map.sums_to_one:
         return 1.0
-    matrices = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
-    return max((scale_of(weights) for weights in matrices if weights is not None), default=1.0)
+    return max((max(scale_of(weights), scale_of(-weights)) for weights in _all(attention_map, film)), default=1.0)
+
+
+def signed(attention_map: AttentionMap, film: Iterable[Frame] = ()) -> bool:
+    """True where a weight is negative, as in a difference of two softmaxes."""
+    return not attention_map.sums_to_one and any(bool((weights < 0).any()) for weights in _all(attention_map, film))
+
+
+def in_bytes(weights: Array, scale: float, signed: bool) -> Bytes:
+    """Weights in 8 bits: from 0 up, or either way from 128 where some are negative."""
+    return quantise_signed(weights, scale) if signed else quantise(weights, scale)
+
+
+def reduce_bytes(cells: Bytes, rows: int, columns: int, signed: bool) -> Bytes:
+    """At most so many rows and columns by maximum; of signed cells the one farthest from 0."""
+    return signed_bytes(reduce(farthest(cells), rows, columns)) if signed else reduce(cells, rows, columns)
+
+
+def _all(attention_map: AttentionMap, film: Iterable[Frame]) -> list[Array]:
+    weights = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
+    return [each for each in weights if each is not None]
 
 
 def _head(weights: Array) -> Array:

@@ -38,6 +38,12 @@ def _halves(scale: float) -> Bytes:
     return quantise(np.nan_to_num(every.astype(np.float32)), scale)
 
 
+def quantise_signed(weights: npt.NDArray[Any], scale: float) -> Bytes:
+    """Weights of both signs as bytes: 128 is 0, and 127 √(|w| / scale) goes either way, as in viewer/src/grid.ts."""
+    part = np.clip(np.nan_to_num(np.asarray(weights, np.float32)) / np.float32(scale), -1, 1)
+    return (128 + np.rint(127 * np.sign(part) * np.sqrt(np.abs(part)))).astype(np.uint8)
+
+
 def restore(stored: Bytes, scale: float = 1.0) -> npt.NDArray[np.float32]:
     """The weights that bytes stand for."""
     return np.square(stored.astype(np.float32) / np.float32(255)) * np.float32(scale)
@@ -51,6 +57,25 @@ def pyramid(matrix: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     levels = [matrix]
     while max(levels[-1].shape) > SMALLEST:
         levels.append(_half(levels[-1]))
+    return levels
+
+
+def farthest(bytes_: Bytes) -> npt.NDArray[np.int16]:
+    """Signed bytes as numbers whose maximum is the byte farthest from 128; `signed_bytes` turns them back."""
+    away = bytes_.astype(np.int16) - 128
+    return 2 * np.abs(away) + (away > 0)
+
+
+def signed_bytes(order: npt.NDArray[Any]) -> Bytes:
+    """The signed bytes of what `farthest` gave."""
+    return (128 + np.where(order & 1, order >> 1, -(order >> 1))).astype(np.uint8)
+
+
+def mean_pyramid(matrix: npt.NDArray[Any]) -> list[npt.NDArray[np.float32]]:
+    """The matrix and ever smaller ones of the same sizes as in `pyramid`, each cell the mean of the weights below it."""
+    levels = [np.asarray(matrix, np.float32)]
+    while max(levels[-1].shape) > SMALLEST:
+        levels.append(_mean_of_pairs(_mean_of_pairs(levels[-1], 0), 1))
     return levels
 
 
@@ -69,6 +94,14 @@ def _half(matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
     beside = tall[:, 1::2]
     np.maximum(wide[:, : beside.shape[1]], beside, out=wide[:, : beside.shape[1]])
     return wide
+
+
+def _mean_of_pairs(matrix: npt.NDArray[np.float32], axis: int) -> npt.NDArray[np.float32]:
+    """The mean of each two neighbours; the last of an odd number stays as it is."""
+    first, second = (np.take(matrix, np.arange(start, matrix.shape[axis], 2), axis) for start in (0, 1))
+    last = np.take(first, np.arange(second.shape[axis], first.shape[axis]), axis)
+    paired = np.take(first, np.arange(second.shape[axis]), axis)
+    return np.concatenate([(paired + second) / np.float32(2), last], axis)
 
 
 def _blocks(matrix: npt.NDArray[Any], count: int, axis: int) -> npt.NDArray[Any]:

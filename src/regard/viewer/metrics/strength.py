@@ -78,7 +78,7 @@ def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links |
             f"the attention {attention_map.name!r} recorded neither weights nor statistics: there is nothing to sum up"
         )
     queries, keys = len(axes[attention_map.query]), len(axes[attention_map.key])
-    special = tuple(sorted({0, *sinks(axes[attention_map.key])}))
+    special = sinks(axes[attention_map.key])
     statistics = _computed(attention_map, queries, special) | _recorded(attention_map, queries, keys)
     heads = len(next(iter(statistics.values())))
     sums, base = (statistics.get(name, np.full((heads, keys), np.nan)) for name in ("sums", "baseline"))
