@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def read(folder: Path) -> PictureSettings:
     encoder, decoder = halves["encoder"], halves["decoder"]
     _check_fields(where, encoder, EVERY | SEEN, "encoder.")
     _check_fields(where, decoder, EVERY | DECODERS[decoder["model_type"]].FIELDS | {"activation_function"}, "decoder.")
-    generation = table_of(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
+    generation = table_of(folder / "generation_config.json") if lexists(folder / "generation_config.json") else {}
     table = {
         name: each
         for source in (decoder, whole, generation)
