@@ -63,7 +63,8 @@ export const query = signal<number | null>(null);
 export const key = signal<number | null>(null);
 /** Queries brushed in a curve: first, and one past the last. */
 export const range = signal<[number, number] | null>(null);
-export const view = signal<LinkView>("heatmap");
+/** The way to read the matrix that the reader chose; null: the one that suits what it links. */
+export const chosenView = signal<LinkView | null>(null);
 export const quantity = signal<Quantity>("weights");
 /** What of the matrix is in sight; null: all of it. */
 export const visible = signal<Window | null>(null);
@@ -151,6 +152,19 @@ function counterpart(second: Example, first: Example, id: string): Attention | n
   const alike = second.attentions.filter((each) => each.query === wanted.query && each.key === wanted.key);
   return same ?? alike.find((each) => each.layer === wanted.layer) ?? alike.at(-1) ?? chosen(second, "");
 }
+
+/** The way that is open: pictures, sounds and series open on themselves, texts on the heat map. */
+export const view = computed<LinkView>(() => chosenView.value ?? fittingView());
+
+function fittingView(): LinkView {
+  const drawn = [queryAxis.value, keyAxis.value].some((axis) => axis && ["image", "audio", "series"].includes(axis.kind));
+  return drawn ? "overlay" : "heatmap";
+}
+
+/** How much of the shade lies over a picture: 0 shows the picture alone, 1 as much as there is. */
+export const opacity = signal(0.85);
+/** Whether the plain picture stands beside the shaded one. */
+export const plain = signal(true);
 
 function axisOf(name: string | undefined): Axis | null {
   return name === undefined ? null : (currentExample.value.axes[name] ?? null);

@@ -17,7 +17,7 @@ from .conftest import until
 
 @pytest.mark.parametrize("make", [translation, picture, forecast, sound, lambda: large(300, 200)])
 def test_every_kind_of_trace_opens_from_a_file(watched, make):
-    page = watched.show(render.html([make()]))
+    page = watched.show(render.html([make()]), fragment="#v=heatmap")
     assert page.locator("canvas.heat-matrix").count() == 1
     assert page.locator("section").count() >= 5
     assert page.title().endswith("- regard")

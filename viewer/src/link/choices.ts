@@ -5,7 +5,7 @@ import { sequential } from "../palette";
 import type { Attention } from "../payload";
 import type { LinkView, Quantity, Scale } from "../store";
 import { range } from "../range";
-import { current, hideSpecial, palette, payload, quantity, reach, scale, top, transposed, view } from "../store";
+import { chosenView, current, hideSpecial, palette, payload, quantity, reach, scale, top, transposed } from "../store";
 import type { Sentence } from "../strings";
 
 interface Choice<Value extends string> {
@@ -67,7 +67,7 @@ function each<Value extends string>(choices: readonly Choice<Value>[]): Value[] 
 export const KEYS = { quantity: "v", scale: "s", palette: "p", range: "C", more: ">", fewer: "<", special: "m", transpose: "x" } as const;
 
 for (const choice of VIEWS) {
-  action({ id: `view.${choice.value}`, keys: [choice.key], label: choice.label, run: () => (view.value = choice.value) });
+  action({ id: `view.${choice.value}`, keys: [choice.key], label: choice.label, run: () => (chosenView.value = choice.value) });
 }
 action({
   id: "quantity",

@@ -1,7 +1,7 @@
 // The five ways to read a matrix, as tabs: arrows go from one to the next, and the one in focus is shown.
 
 import { useRef } from "preact/hooks";
-import { view } from "../store";
+import { chosenView, view } from "../store";
 import { say } from "../strings";
 import { VIEWS } from "./choices";
 
@@ -13,7 +13,7 @@ export function Tabs() {
     if (to === undefined) return;
     event.preventDefault();
     const place = (to + VIEWS.length) % VIEWS.length;
-    view.value = VIEWS[place]!.value;
+    chosenView.value = VIEWS[place]!.value;
     (list.current?.children[place] as HTMLElement | undefined)?.focus();
   }
   return (
@@ -29,7 +29,7 @@ export function Tabs() {
           aria-keyshortcuts={each.key}
           tabIndex={view.value === each.value ? 0 : -1}
           title={say("linkKeyHint", { label: say(each.label), key: each.key })}
-          onClick={() => (view.value = each.value)}
+          onClick={() => (chosenView.value = each.value)}
         >
           {say(each.label)}
         </button>

@@ -7,6 +7,7 @@ import { written } from "../link/number";
 import { differs, type Line } from "../link/reading";
 import { toggle } from "../link/roving";
 import type { ImageAxis } from "../payload";
+import { opacity, plain } from "../store";
 import { say } from "../strings";
 import { Canvas, frame, type Paint } from "./canvas";
 import { type Shade, shadeOf } from "./shade";
@@ -20,49 +21,81 @@ export interface OverlayProps<Kind> {
   finding: string;
 }
 
-/** The picture never quite vanishes behind its shade. */
-const DEEPEST = 0.85;
-
 export function ImageOverlay({ axis, chosen, shown, line, finding }: OverlayProps<ImageAxis>) {
-  const pixels = useTensor(axis.pixels) as Uint8Array | null;
-  const picture = useMemo(() => pixels && bitmap(pixels, axis.pixels!.shape), [pixels]);
+  const picture = usePicture(axis);
   const shade = line && shadeOf(line);
   const [high, wide] = axis.size;
+  const height = (width: number) => (width * high) / wide;
   const paint: Paint = (context, width, height, theme) => {
     context.imageSmoothingEnabled = false;
     if (picture) context.drawImage(picture, 0, 0, width, height);
-    for (let place = axis.prefix.length; place < axis.length; place += 1) {
-      const [x, y, across, down] = patchBox(axis, place, width, height);
-      if (!picture) {
-        context.strokeStyle = theme.line;
-        context.strokeRect(x + 0.5, y + 0.5, across - 1, down - 1);
-      }
-      if (!shade) continue;
-      context.globalAlpha = DEEPEST * shade.share(place);
-      context.fillStyle = shade.colour(place);
-      context.fillRect(x, y, across, down);
-      context.globalAlpha = 1;
-    }
+    shadePatches(context, axis, shade, width, height, picture ? null : theme.line);
     if (shown !== null && shown >= axis.prefix.length) {
       const [x, y, across, down] = patchBox(axis, shown, width, height);
       frame(context, theme, x + 2, y + 2, across - 4, down - 4);
     }
   };
+  const paintPlain: Paint = (context, width, height) => {
+    context.imageSmoothingEnabled = false;
+    if (picture) context.drawImage(picture, 0, 0, width, height);
+  };
+  const choose = (x: number, y: number, width: number, height: number) => toggle(chosen, patchAt(axis, x, y, width, height));
   return (
     <div class="overlay-image">
-      <Canvas
-        label={say("overlayPicture", { finding })}
-        height={(width) => (width * high) / wide}
-        paint={paint}
-        choose={(x, y, width, height) => toggle(chosen, patchAt(axis, x, y, width, height))}
-      />
-      <div>
+      <Canvas label={say("overlayPicture", { finding })} height={height} paint={paint} choose={choose} />
+      {axis.pixels && plain.value && <Canvas label={say("overlayPlainPicture")} height={height} paint={paintPlain} choose={choose} />}
+      <div class="overlay-options">
+        <label class="overlay-opacity">
+          <span>{say("overlayOpacity")}</span>
+          <input
+            type="range"
+            min={0}
+            max={100}
+            value={Math.round(100 * opacity.value)}
+            aria-valuetext={`${Math.round(100 * opacity.value)} %`}
+            onInput={(event) => (opacity.value = event.currentTarget.valueAsNumber / 100)}
+          />
+        </label>
+        {axis.pixels && (
+          <button type="button" aria-pressed={plain.value} onClick={() => (plain.value = !plain.value)}>
+            {say("overlayPlain")}
+          </button>
+        )}
         {axis.prefix.length > 0 && <Prefix axis={axis} chosen={chosen} shown={shown} line={line} shade={shade} />}
         {shade && <p class="quiet">{say("overlayFull", { value: written(shade.most, true) })}</p>}
         {!axis.pixels && <p class="quiet">{say("overlayNoPixels")}</p>}
       </div>
     </div>
   );
+}
+
+/** The picture of an axis, once it has been unpacked; null where there is none. */
+export function usePicture(axis: ImageAxis): HTMLCanvasElement | null {
+  const pixels = useTensor(axis.pixels) as Uint8Array | null;
+  return useMemo(() => pixels && bitmap(pixels, axis.pixels!.shape), [pixels]);
+}
+
+/** The weights over the patches; with `line` every patch is outlined, where there is no picture under them. */
+export function shadePatches(
+  context: CanvasRenderingContext2D,
+  axis: ImageAxis,
+  shade: Shade | null,
+  width: number,
+  height: number,
+  line: string | null,
+): void {
+  for (let place = axis.prefix.length; place < axis.length; place += 1) {
+    const [x, y, across, down] = patchBox(axis, place, width, height);
+    if (line) {
+      context.strokeStyle = line;
+      context.strokeRect(x + 0.5, y + 0.5, across - 1, down - 1);
+    }
+    if (!shade) continue;
+    context.globalAlpha = opacity.value * shade.share(place);
+    context.fillStyle = shade.colour(place);
+    context.fillRect(x, y, across, down);
+    context.globalAlpha = 1;
+  }
 }
 
 /** Where a patch lies in a picture of this size: x, y, width, height, in whole pixels so that no seam shows. */
@@ -110,7 +143,7 @@ function Prefix({ axis, chosen, shown, line, shade }: PrefixProps) {
             {cell && <span> {written(cell.value, cell.exact, differs())}</span>}
             {shade && cell && (
               <span class="overlay-swatch" aria-hidden="true">
-                <span style={{ background: shade.colour(place), opacity: String(DEEPEST * shade.share(place)) }} />
+                <span style={{ background: shade.colour(place), opacity: String(opacity.value * shade.share(place)) }} />
               </span>
             )}
           </button>

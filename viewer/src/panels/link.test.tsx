@@ -6,7 +6,7 @@ import { actions, pressed } from "../actions";
 import { grid } from "../cells";
 import { missing } from "../link/about";
 import { MOST } from "../link/choices";
-import { attention, compare, current, example, head, hideSpecial, key, language, palette, payload, quantity, query, scale, top, transposed, view } from "../store";
+import { attention, compare, current, example, head, hideSpecial, key, language, palette, payload, quantity, query, scale, top, transposed, chosenView, view } from "../store";
 import { table } from "../strings";
 import { link } from "../strings/link";
 import { invent } from "../testing/invent";
@@ -25,7 +25,7 @@ beforeEach(() => {
   document.body.append(root);
   window.addEventListener("keydown", pressed);
   payload.value = invent();
-  [head.value, query.value, key.value, quantity.value, compare.value, view.value] = [0, null, null, "weights", "a", "heatmap"];
+  [head.value, query.value, key.value, quantity.value, compare.value, chosenView.value] = [0, null, null, "weights", "a", "heatmap"];
   [scale.value, palette.value, top.value, hideSpecial.value, transposed.value, language.value] = ["sqrt", "cividis", 8, false, false, "en"];
 });
 
@@ -71,7 +71,7 @@ test("scale, palette, how many, special tokens and direction each have a key", a
 });
 
 test("each of them is a control too", async () => {
-  view.value = "lines";
+  chosenView.value = "lines";
   await shown();
   const [quantities, scales] = root.querySelectorAll("select");
   expect([...quantities!.options].map((each) => each.value)).toEqual(["weights", "scores", "values"]);

@@ -8,6 +8,7 @@ import { Passage } from "../link/passage";
 import { type Line, useReading } from "../link/reading";
 import { Waiting } from "../link/waiting";
 import { AudioOverlay } from "../overlay/audio";
+import { EveryQuery } from "../overlay/every";
 import { ImageOverlay } from "../overlay/image";
 import { SeriesOverlay } from "../overlay/series";
 import type { Axis } from "../payload";
@@ -29,6 +30,7 @@ export function Overlay() {
       <Side axis={queries} side="query" name={shown.query} chosen={query} shown={read} line={column} grid={grid} finding={readers} />
       <Places axis={keys} chosen={key} shown={place} words="overlayKey" />
       <Side axis={keys} side="key" name={shown.key} chosen={key} shown={place} line={row} grid={grid} finding={reading} />
+      {keys.kind === "image" && queries.kind !== "image" && <EveryQuery queries={queries} keys={keys} grid={grid} shown={read} />}
     </div>
   );
 }

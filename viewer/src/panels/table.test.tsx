@@ -4,7 +4,7 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { actions } from "../actions";
 import { grid } from "../cells";
-import { attention, compare, example, head, hideSpecial, key, payload, quantity, query, queryAxis, tableOrder, top, view } from "../store";
+import { attention, compare, example, head, hideSpecial, key, payload, quantity, query, queryAxis, tableOrder, top, chosenView } from "../store";
 import { invent } from "../testing/invent";
 import { page, pageSize, pageStart } from "../link/rows";
 import { DenseGrid } from "../grids/dense";
@@ -55,10 +55,10 @@ test("with as many keys as there are, the table is the matrix", async () => {
 test("keys sort by the next column, first the way that is asked for most, and the other way round", async () => {
   const run = (id: string) => act(() => actions().find((each) => each.id === id)!.run());
   await shown("decoder.1.cross");
-  view.value = "heatmap";
+  chosenView.value = "heatmap";
   await run("table.sort");
   expect(tableOrder.value.column).toBe("place");
-  view.value = "table";
+  chosenView.value = "table";
   const seen: string[] = [];
   for (let round = 0; round < 4; round += 1) {
     await run("table.sort");
