@@ -48,7 +48,7 @@ SIZES = {
 }
 """Settings of every size that a config may have."""
 QUIET = ("dropout", "drop", "drop_path", "layerdrop")
-KINDS = ("SEQ_TO_SEQ_CAUSAL_LM", "CAUSAL_LM", "MASKED_LM", "SPEECH_SEQ_2_SEQ", "IMAGE_CLASSIFICATION", "")
+KINDS = ("SPEECH_SEQ_2_SEQ", "SEQ_TO_SEQ_CAUSAL_LM", "CAUSAL_LM", "MASKED_LM", "IMAGE_CLASSIFICATION", "")
 """Kinds of models in the order in which they are tried: those that generate first."""
 
 
