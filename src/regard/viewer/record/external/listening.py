@@ -76,8 +76,8 @@ class External:
         runs = self.recorder.runs
         if not runs or not isinstance(runs[-1], ModelRun):
             return False
-        given = bind_arguments(module, args, kwargs)
-        cache = given.get("past_key_values")
+        inputs = bind_arguments(module, args, kwargs)
+        cache = inputs.get("past_key_values")
         length = getattr(cache, "get_seq_length", None)
         filled = callable(length) and int(length()) > 0
         return filled or not runs[-1].has_decoded or runs[-1].generating
@@ -110,8 +110,8 @@ class External:
                 self.recorder.begin()
             self.run.passes.append({})
             self.run.has_decoded = False
-            given = bind_arguments(module, args, kwargs)
-            self.run.passes[0] |= {name: value.detach().cpu() for name, value in given.items() if isinstance(value, Tensor)}
+            inputs = bind_arguments(module, args, kwargs)
+            self.run.passes[0] |= {name: value.detach().cpu() for name, value in inputs.items() if isinstance(value, Tensor)}
 
     def _generate(self, original: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Generate as asked; which row became which answer is kept."""
@@ -203,9 +203,9 @@ class External:
             if self.recorder.silent or self.recorder.wanted.gradients:
                 return result
             with torch.no_grad():
-                given = bind_arguments(module, args, options, nn.MultiheadAttention.forward)
-                product = project_heads(module, given)
-            cross = given["query"] is not given["key"]
+                inputs = bind_arguments(module, args, options, nn.MultiheadAttention.forward)
+                product = project_heads(module, inputs)
+            cross = inputs["query"] is not inputs["key"]
             name = self.run.name_call(self.names[module])
             self.recorder.itself[name] = not cross
             if self.selects(name):
@@ -278,9 +278,9 @@ def describe_call(
     return Product(query, key, value, scale, attn_mask, is_causal, dropout=dropout_p)
 
 
-def project_heads(module: nn.MultiheadAttention, given: dict[str, Any]) -> Product:
+def project_heads(module: nn.MultiheadAttention, inputs: dict[str, Any]) -> Product:
     """The product of a call of `nn.MultiheadAttention`, from the projections of its inputs."""
-    query, key, value = (given[name] for name in ("query", "key", "value"))
+    query, key, value = (inputs[name] for name in ("query", "key", "value"))
     if query.ndim == 2:
         query, key, value = (tensor[None] if module.batch_first else tensor[:, None] for tensor in (query, key, value))
     if not module.batch_first:
@@ -298,15 +298,15 @@ def project_heads(module: nn.MultiheadAttention, given: dict[str, Any]) -> Produ
     if module.add_zero_attn:
         key, value = F.pad(key, (0, 0, 0, 1)), F.pad(value, (0, 0, 0, 1))
     query, key, value = (data.unflatten(-1, (heads, -1)).transpose(1, 2) for data in (query, key, value))
-    mask = _merge_masks(given, batch, heads, key.shape[2])
+    mask = _merge_masks(inputs, batch, heads, key.shape[2])
     return Product(query, key, value, query.shape[-1] ** -0.5, mask)
 
 
-def _merge_masks(given: dict[str, Any], batch: int, heads: int, keys: int) -> Tensor | None:
+def _merge_masks(inputs: dict[str, Any], batch: int, heads: int, keys: int) -> Tensor | None:
     """The masks of `nn.MultiheadAttention` as one that is added; in boolean ones True hides a key."""
     added = None
     for name in ("attn_mask", "key_padding_mask"):
-        mask = given.get(name)
+        mask = inputs.get(name)
         if mask is None:
             continue
         if mask.dtype == torch.bool:
