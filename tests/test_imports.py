@@ -3,7 +3,7 @@
     errors inputs user_cache regular_files io manifest registry tree boundary components  <-  config  <-  attention  <-  kernels
     config  <-  data
     kernels data  <-  models  <-  metrics  <-  decoding  <-  alignment  <-  losses  <-  training  <-  viewer  <-  inference
-    <-  tasks  <-  interop  <-  testing  <-  api  <-  compare  <-  cli
+    <-  tasks  <-  interop  <-  huggingface  <-  testing  <-  api  <-  compare  <-  cli
 
 All imports count: of a module, inside functions, and under TYPE_CHECKING.
 """
@@ -44,6 +44,7 @@ ORDER = (
     "inference",
     "tasks",
     "interop",
+    "huggingface",
     "testing",
     "api",
     "compare",

@@ -29,11 +29,18 @@ STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform"
 
 @dataclass(frozen=True)
 class Wanted:
-    """Options of recording: all weights, or statistics and the weights of some `rows`; scores before they are normalised."""
+    """Options of recording: all weights, or statistics with the weights of some `rows`; scores before they are normalised.
+
+    Of models of other libraries also: `statistics` beside the usual ones, some `heads` or `layers`, and gradients.
+    """
 
     weights: bool = True
     rows: tuple[int, ...] | None = None
     scores: bool = False
+    statistics: tuple[str, ...] = ()
+    heads: tuple[int, ...] | None = None
+    layers: tuple[int | str, ...] | None = None
+    gradients: bool = False
 
 
 @dataclass
