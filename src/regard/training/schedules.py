@@ -64,7 +64,7 @@ class Plateau:
             self.factor, self.stale = self.factor / 2, 0
 
     def state(self) -> dict[str, Any]:
-        """What to keep."""
+        """State for a checkpoint."""
         return asdict(self)
 
     def restore(self, state: dict[str, Any]) -> None:

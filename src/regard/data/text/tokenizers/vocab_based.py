@@ -15,7 +15,7 @@ SILENT = frozenset((PAD, BOS, EOS))
 
 
 class Listed(ABC):
-    """What words and characters share."""
+    """Base of the tokenizers words and characters."""
 
     vocabulary: Vocabulary
 
