@@ -4,15 +4,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.config import AttentionPart
+from regard.config.section import Section
 
 
 @dataclass(frozen=True)
-class ForecastModel:
+class ForecastModel(Section):
     """A forecasting network, the reversible normalisation of its windows, and the distribution that it forecasts."""
 
-    name: Literal["patch", "inverted", "linear", "recurrent", "transformer"] = "patch"
+    name: Literal["patch", "inverted", "linear", "recurrent", "transformer", "temporal_fusion"] = "patch"
     """The network: patches (PatchTST), variates as tokens (iTransformer), a linear map (DLinear), an LSTM or GRU
-    encoder-decoder with attention, or a Transformer encoder-decoder."""
+    encoder-decoder with attention, a Transformer encoder-decoder, or the temporal fusion transformer."""
     output: Literal["points", "quantiles", "normal", "student_t", "negative_binomial"] = "quantiles"
     """What is forecast for each value: points, quantiles, or the parameters of a distribution."""
     error: Literal["mse", "mae", "huber"] = "mse"
