@@ -30,8 +30,8 @@ SMALLEST_SCALE = 1e-8
 class Extent(NamedTuple):
     """Times of a training table: the last one that was trained on or validated with, and the last one that is tested on."""
 
-    seen: float
-    until: float | None = None
+    read_until: float
+    test_until: float | None = None
     """None: no end."""
 
 

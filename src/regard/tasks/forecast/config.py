@@ -11,7 +11,7 @@ from regard.config.section import Section
 class ForecastModel(Section):
     """A forecasting network, the reversible normalisation of its windows, and the distribution that it forecasts."""
 
-    name: Literal["patch", "inverted", "linear", "recurrent", "transformer", "temporal_fusion"] = "patch"
+    network: Literal["patch", "inverted", "linear", "recurrent", "transformer", "temporal_fusion"] = "patch"
     """The network: patches (PatchTST), variates as tokens (iTransformer), a linear map (DLinear), an LSTM or GRU
     encoder-decoder with attention, a Transformer encoder-decoder, or the temporal fusion transformer."""
     output: Literal["points", "quantiles", "normal", "student_t", "negative_binomial"] = "quantiles"
@@ -35,11 +35,11 @@ class ForecastModel(Section):
     norm: Literal["layer", "batch"] = "layer"
     """Norm after each sublayer."""
     patch_length: int = 16
-    """Steps of a patch (model.name=patch)."""
+    """Steps of a patch (model.network=patch)."""
     patch_stride: int = 8
     """Steps from one patch to the next."""
     trend_steps: int = 25
-    """Steps of the moving average that splits trend from season (model.name=linear)."""
+    """Steps of the moving average that splits trend from season (model.network=linear)."""
     cell: Literal["lstm", "gru"] = "lstm"
     """Cell of the recurrent network."""
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("additive"))

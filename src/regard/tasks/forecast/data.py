@@ -142,11 +142,11 @@ def unseen_windows(series: Sequence[EncodedSeries], codec: SeriesCodec) -> Windo
     for each in series:
         extent = codec.extents.get(each.record.id)
         times = each.record.times
-        if extent is None or times[-1] <= extent.seen < times[0]:
+        if extent is None or times[-1] <= extent.read_until < times[0]:
             spans.append(training_span(len(each), codec.look_back, codec.horizon))
             continue
-        first = int(np.searchsorted(times, extent.seen, side="right"))
-        last = len(each) if extent.until is None else int(np.searchsorted(times, extent.until, side="right"))
+        first = int(np.searchsorted(times, extent.read_until, side="right"))
+        last = len(each) if extent.test_until is None else int(np.searchsorted(times, extent.test_until, side="right"))
         span = evaluation_span(first, last, codec.horizon)
         spans.append(span if first else Span(min(codec.look_back, max(1, last - codec.horizon)), last - codec.horizon))
     return Windows(series, spans)

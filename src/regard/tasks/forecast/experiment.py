@@ -33,6 +33,7 @@ from regard.tasks.forecast.loss import ForecastLoss
 from regard.tasks.forecast.model import CovariateHead, Forecaster, ReversibleNorm, Sizes
 from regard.tasks.forecast.output import OUTPUTS, Output, Points
 from regard.tasks.forecast.predictor import ForecastPredictor
+from regard.tasks.forecast.rules import RULES as RULES
 from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
 from regard.training.experiment import Experiment
 
@@ -145,7 +146,7 @@ def read_parts(task: Task, config: ForecastConfig) -> tuple[Parts, SeriesData, M
 def fit_codec(parts: Parts, data: SeriesData, config: ForecastConfig) -> tuple[SeriesCodec, tuple[tuple[int, float], ...]]:
     """Codec of the training rows, and the look-backs among which one was chosen."""
     candidates = tables.candidate_look_backs(parts.parts, data)
-    least = config.model.patch_length if config.model.name == "patch" and not data.look_back else 1
+    least = config.model.patch_length if config.model.network == "patch" and not data.look_back else 1
     candidates = [steps for steps in candidates if steps >= least] or [least]
     training = [part.training for part in parts.parts]
     extents = {part.record.id: part.extent for part in parts.parts}
@@ -173,10 +174,11 @@ def build_windows(parts: Parts, codec: SeriesCodec) -> tuple[Windows, Windows]:
 
 def check_covariates(config: ForecastConfig, codec: SeriesCodec) -> None:
     """Raise for covariates that the network would not read."""
-    if codec.names.past and not READS[config.model.name]:
+    network = config.model.network
+    if codec.names.past and not READS[network]:
         raise ConfigError(
-            f"data.past={','.join(codec.names.past)} would change nothing: model.name={config.model.name} reads the past of "
-            f"the targets alone; choose {', '.join(name for name, kinds in READS.items() if kinds)}, or leave it out"
+            f"data.past={','.join(codec.names.past)} would change nothing: model.network={network} reads the past of the "
+            f"targets alone; choose {', '.join(name for name, kinds in READS.items() if kinds)}, or leave it out"
         )
 
 
@@ -230,8 +232,9 @@ def build_forecaster(config: ForecastConfig, sizes: Sizes, has_covariates: bool)
     """The model that a config describes, for sizes whose output the config decides."""
     output = build_output(config.model)
     sizes = sizes._replace(output=output.size, point=output.point_place)
-    network = import_module(f"regard.tasks.forecast.models.{config.model.name}").build(config.model, config.dropout, sizes)
-    head = CovariateHead(sizes, config.model.hidden_size) if has_covariates and READS[config.model.name] != "all" else None
+    name = config.model.network
+    network = import_module(f"regard.tasks.forecast.models.{name}").build(config.model, config.dropout, sizes)
+    head = CovariateHead(sizes, config.model.hidden_size) if has_covariates and READS[name] != "all" else None
     norm = ReversibleNorm(sizes.targets, config.model.normalise, config.model.affine)
     return Forecaster(network, norm, output, sizes, head)
 

@@ -283,7 +283,7 @@ class ForecastPredictor(ForwardPredictor):
         seen = 0
         for window in windows:
             extent = self.codec.extents.get(window.record.id)
-            seen += extent is not None and bool(window.record.times[window.origin] <= extent.seen)
+            seen += extent is not None and bool(window.record.times[window.origin] <= extent.read_until)
         if seen:
             warnings.warn(
                 f"{seen:,} of {len(windows):,} windows begin in rows that the model was trained on or validated with: their "
@@ -311,7 +311,7 @@ class ForecastPredictor(ForwardPredictor):
         for name, figure in figures.items():
             metric, method = split_name(name)
             if isinstance(figure, Measurement):
-                rows.setdefault(method or self.config.model.name, {})[metric] = figure
+                rows.setdefault(method or self.config.model.network, {})[metric] = figure
         columns = [metric for metric in next(iter(rows.values())) if metric != "loss"]
         wide = max(map(len, rows))
         lines = [" " * wide + "".join(f"{metric:>11}" for metric in columns)]

@@ -18,7 +18,7 @@ from regard.data.series.batch import SeriesSource
 from regard.tasks.forecast.config import ForecastModel
 from regard.tasks.forecast.model import Horizon, Look, Looks, Sizes, StaticEmbedding, Values
 
-Data = Float[Tensor, "*rows size"]
+Data = Float[Tensor, "*rows _"]
 
 
 class GatedResidual(nn.Module):
