@@ -107,7 +107,9 @@ def test_a_column_without_values_or_with_one_value_cannot_be_forecast(tmp_path):
     settings = ["data.id=", "data.static=", "data.known=", "data.split=0.6,0.2,0.2", "data.horizon=3", "data.look_back=4"]
     with pytest.raises(DataError, match=r"column 'b' has no value in the 18 rows from .*flat\.csv:2 that train"):
         build(path, *settings, "data.target=b")
-    with pytest.raises(DataError, match=r"column 'c' is constant in the 18 rows from .*flat\.csv:2 that train: 5 in every one"):
+    with pytest.raises(
+        DataError, match=r"column 'c' is constant in the 18 rows from .*flat\.csv:2 that train: 5 in every one"
+    ):
         build(path, *settings, "data.target=c")
 
 
@@ -118,7 +120,9 @@ def test_a_series_without_a_value_beside_others_is_a_warning(tmp_path, sales):
     ]
     path = tmp_path / "hollow.csv"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.warns(UserWarning, match=r"column 'visits' has no value in the training rows of .*hollow\.csv:92 \(series 'b'\)"):
+    with pytest.warns(
+        UserWarning, match=r"column 'visits' has no value in the training rows of .*hollow\.csv:92 \(series 'b'\)"
+    ):
         build(path)
 
 

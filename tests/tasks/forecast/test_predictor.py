@@ -61,7 +61,9 @@ def test_a_table_of_another_step_or_without_a_value_is_refused(predictor, tmp_pa
         predictor.forecast(weekly)
     hollow = tmp_path / "hollow.csv"
     hollow.write_text(lines[0] + "\n2024-01-01,a,,,0,Ulm\n2024-01-02,a,,,1,Ulm\n")
-    with pytest.raises(DataError, match=r"hollow\.csv:2 .* begins a series without a value in sales, visits: all are missing"):
+    with pytest.raises(
+        DataError, match=r"hollow\.csv:2 .* begins a series without a value in sales, visits: all are missing"
+    ):
         predictor.forecast(hollow)
 
 

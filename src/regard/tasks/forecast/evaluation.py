@@ -21,6 +21,9 @@ from regard.tasks.forecast.linear import LinearMap, fill_forward
 from regard.tasks.forecast.model import Forecaster, original_scale
 
 Array = NDArray[np.float64]
+RECENT = 1024
+"""Steps before an origin whose errors are the deviation of a naive forecast: with so many, fev-bench's figure of its
+seasonal-naive baseline is that of docs/results.md."""
 BASELINES = ("linear", "seasonal-naive", "repeat-last")
 QUANTILE_METRICS = ("pinball", "crps", "sql", "coverage80", "coverage95")
 MEANINGS = {
@@ -166,9 +169,14 @@ class History:
         return np.where(means > 0, means, np.nan)
 
     def deviation(self, origin: int, season: int) -> Array:
-        """Root mean squared in-sample error of a naive forecast; 0 where there is none."""
-        errors = self.in_sample[season]
-        return np.sqrt(np.nan_to_num(errors.mean(errors.squared, origin - season - 1)))
+        """Root mean squared in-sample error of a naive forecast in the last steps; 0 where there is none."""
+        errors, last = self.in_sample[season], origin - season - 1
+        if last < 0:
+            return np.zeros(self.values.shape[1])
+        total, count = errors.squared[last], errors.counts[last]
+        if (before := origin - RECENT - 1) >= 0 and RECENT > season:
+            total, count = total - errors.squared[before], count - errors.counts[before]
+        return np.sqrt(np.maximum(total, 0) / np.maximum(count, 1))
 
 
 class Baselines:
