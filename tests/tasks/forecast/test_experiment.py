@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.api import build_experiment, read_config
 from regard.data.series.codec import SeriesCodec
 from regard.errors import ConfigError, DataError
 from regard.losses.types import Progress
@@ -59,10 +60,9 @@ def test_a_table_of_its_own_validates(tmp_path, sales):
     assert report.windows == 2 * (75 - 14 - 5 + 1)
     assert report.valid == 2 * (30 - 14 - 5 + 1)
     assert {window.origin for window in experiment.valid} == set(range(14, 26))
+    config = read_config("forecast", overrides=[f"data.valid={other}"])
     with pytest.raises(DataError, match=r"data\.valid is given and data\.train is not"):
-        from regard.api import build_experiment, read_config
-
-        build_experiment("forecast", read_config("forecast", overrides=[f"data.valid={other}"]))
+        build_experiment("forecast", config)
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,7 @@ def test_a_series_without_a_value_beside_others_is_a_warning(tmp_path, sales):
 
 
 def test_synthetic_series_are_the_data_where_no_table_is_named():
-    from regard.api import build_experiment, read_config
-
-    experiment, report = build_experiment("forecast", read_config("forecast", overrides=["data.samples=2", *[]]))
+    experiment, report = build_experiment("forecast", read_config("forecast", overrides=["data.samples=2"]))
     assert report.series == 2
     assert experiment.codec.names.known == ("promotion", "price")
     text = experiment.extra_files["samples/sales.csv"].decode()

@@ -302,8 +302,8 @@ def _parse(settings: Any) -> dict[str, Any]:
     }
     fitted = {key: _fitted(value) for key, value in settings["scales"].items()}
     targets = {len(scale.mean) for scale in fitted.values()}
-    *columns_by_kind, time = settings["names"]
-    names = Names(*map(tuple, columns_by_kind), str(time))
+    target, past, known, static, time = settings["names"]
+    names = Names(tuple(target), tuple(past), tuple(known), tuple(static), str(time))
     if targets != {len(names.target)} or min(settings["look_back"], settings["horizon"], settings["season"]) < 1:
         raise ValueError("its sizes do not go together")
     return settings | {

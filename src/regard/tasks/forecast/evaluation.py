@@ -174,7 +174,7 @@ class History:
         if last < 0:
             return np.zeros(self.values.shape[1])
         total, count = errors.squared[last], errors.counts[last]
-        if (before := origin - RECENT - 1) >= 0 and RECENT > season:
+        if (before := origin - RECENT - 1) >= 0 and season < RECENT:
             total, count = total - errors.squared[before], count - errors.counts[before]
         return np.sqrt(np.maximum(total, 0) / np.maximum(count, 1))
 

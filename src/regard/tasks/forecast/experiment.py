@@ -138,7 +138,7 @@ def read_parts(task: Task, config: ForecastConfig) -> tuple[Parts, SeriesData, M
         valid = tables.read(data, data.valid) if data.valid is not None else []
         return tables.split_series(tables.read(data, data.train), data, valid), data, {}
     records: Sequence[SeriesRecord] = task.synthesise(data.samples, seed=0)[0]
-    columns = {kind: ",".join(getattr(NAMES, kind)) for kind in ("target", "past", "known", "static")}
+    columns: dict[str, Any] = {kind: ",".join(getattr(NAMES, kind)) for kind in ("target", "past", "known", "static")}
     data = replace(data, time=NAMES.time, id="shop", **columns)
     return tables.split_series(records, data), data, {"samples/sales.csv": write_csv(records, data.horizon)}
 

@@ -60,7 +60,7 @@ class Patch(nn.Module):
     @staticmethod
     def _by_row(weights: Tensor, rows: int) -> Tensor:
         """Weights as (batch, targets x heads, patches, patches): each target has heads of its own."""
-        return weights.unflatten(0, (rows, -1)).flatten(1, 2)
+        return weights.reshape(rows, -1, *weights.shape[2:])
 
 
 def build(settings: ForecastModel, dropout: Dropout, sizes: Sizes) -> nn.Module:

@@ -100,7 +100,8 @@ class InterpretableAttention(nn.Module):
         return self.outer(attended.context.mean(1)), attended.weights
 
     def _split(self, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch heads time head"]:
-        return data.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        batch, time, size = data.shape
+        return data.view(batch, time, self.heads, size // self.heads).transpose(1, 2)
 
 
 class TemporalFusion(nn.Module):
