@@ -30,7 +30,7 @@ def test_every_column_of_numbers_is_a_target_unless_one_is_named(table):
     assert record.names.target == ("sales", "price")
     assert str(record.frequency) == "D"
     (record,) = read_series(table(DAILY), SeriesColumns(target=("sales",), past=("price",)))
-    assert record.names == (("sales",), ("price",), (), ())
+    assert record.names == (("sales",), ("price",), (), (), "date")
     assert record.where == "sales.csv:2"
 
 

@@ -215,7 +215,7 @@ def _split_by_id(cells: Columns, columns: SeriesColumns) -> Iterator[SeriesRecor
     times = _times(cells, columns)
     label = _labels(cells, columns.label) if columns.label else None
     static = [[str(value) for value in cells.read(name)] for name in columns.static]
-    names = Names(columns.target, columns.past, columns.known, columns.static)
+    names = Names(columns.target, columns.past, columns.known, columns.static, columns.time)
     for key, rows in _groups(cells, columns.id).items():
         which = f" of series {key!r}" if columns.id else ""
         place = Rows(partial(_place, cells, rows), columns, cells.table, which)
