@@ -142,7 +142,8 @@ class Loop:
     def reason(self) -> str | None:
         """Why the training is over, if it is."""
         if self.counters.step >= self.settings.max_steps:
-            return f"all {self.settings.max_steps} steps are done"
+            beyond = self.counters.step - self.settings.max_steps
+            return f"all {self.settings.max_steps} steps are done" + f", and {beyond} more" * (beyond > 0)
         if self.settings.max_minutes is not None and self.speed.elapsed() >= 60 * self.settings.max_minutes:
             return f"the {self.settings.max_minutes:g} minutes are over"
         if self.settings.patience and self.counters.stale >= self.settings.patience:
