@@ -8,7 +8,7 @@ import pytest
 import regard
 from regard import tasks
 from regard.api import read_config, read_run_config
-from regard.config import Model, Train
+from regard.config import Dropout, Model, Train
 from regard.errors import ConfigError, DataError, RefusedError
 from regard.tasks import experiment
 
@@ -71,6 +71,15 @@ def test_a_toml_file_comes_before_what_is_named(tmp_path):
         ({"config": tasks.find("caption").Config()}, "a Config of the task 'reverse', got Config"),
         ({"model": {"norm": "post"}}, r"model\.norm=post would change nothing"),
         ({"train": {"schedule": "noam"}}, "needs train.warmup_steps of 1 or more"),
+        ({"learning_rate": "abc"}, r"no setting learning_rate; did you mean train\.learning_rate\?"),
+        ({"train": Dropout()}, "train needs to be a Train, got Dropout"),
+        ({"model": {"attention": 3}}, "model.attention needs to be a name, or a table of settings with one, got 3"),
+        (
+            {"model": {"attention": "my_scores.py"}},
+            "model.attention needs a class of the file my_scores.py: model.attention=my_s",
+        ),
+        ({"components": 3}, "a component is handed over as a class, a Python file or the name of an installed one, got int"),
+        ({"components": "nowhere.py"}, "nowhere.py is missing; give the Python file that holds the component"),
         ({"data": {"lr": 3}}, r"did you mean train\.learning_rate\?"),
     ],
     ids=str,

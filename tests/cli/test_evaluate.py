@@ -36,6 +36,12 @@ def test_a_test_set_is_needed(run_directory):
     assert "held out" not in done.stderr
 
 
+def test_a_table_without_its_setting_is_answered_with_that():
+    done = regard("evaluate", "run", "test.tsv")
+    assert done.returncode == 2
+    assert done.stderr == "regard: test.tsv is a file, and no setting; a table is named by --data.test=test.tsv\n"
+
+
 def test_a_run_that_held_lines_out_says_so_and_where_their_figures_are(tmp_path):
     path, run = tmp_path / "pairs.tsv", tmp_path / "run"
     path.write_text("".join(f"{word}\t{word} {word}\n" for word in "abcdef"), encoding="utf-8")

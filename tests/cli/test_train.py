@@ -225,3 +225,10 @@ def test_settings_that_are_none_are_quoted_short():
         settings(["x" * 9999])
     with pytest.raises(ConfigError, match=rf"^--{'x' * 80}\.\.\. needs a value: --{'x' * 80}\.\.\.=VALUE"):
         settings(["--" + "x" * 9999])
+
+
+def test_a_table_in_the_place_of_the_toml_file_is_answered_with_its_setting():
+    done = regard("train", "translate", "train.tsv", "--out", "run")
+    assert done.returncode == 2
+    told = "train.tsv is no TOML file of settings; a table to train on is named by --data.train=train.tsv"
+    assert done.stderr == f"regard: {told}\n"

@@ -276,3 +276,11 @@ def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
     claim(tmp_path / "run")
     (tmp_path / "run" / "notes.txt").touch()
     directory.check_resumable(tmp_path / "run", config, "small")
+
+
+def test_a_file_in_the_place_of_a_run_is_refused_before_data_is_read(tmp_path):
+    (tmp_path / "run").touch()
+    with pytest.raises(
+        RefusedError, match=r"run is a file, and a run needs a directory: name another one, or move the file"
+    ):
+        directory.check_resumable(tmp_path / "run", experiment().config, "small")

@@ -50,7 +50,7 @@ def evaluate(
         regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
         regard evaluate run/ --data.test=sales.csv --backtest 20
     """
-    options = settings(context.args)
+    options = settings(context.args, "data.test")
     columns_given = dict(option.split("=", 1) for option in options if not option.startswith(PART))
     from regard.inference.load import load
 

@@ -61,13 +61,17 @@ def split_config(task: str | None, config: Path | None, options: list[str]) -> t
 def read_config(task: str, path: Path | None, options: list[str]) -> Any:
     """The task's config from a file and dotted options."""
     registry.locate(task, "tasks")
+    if path is not None and is_table(str(path)):
+        raise ConfigError(f"{path} is no TOML file of settings; a table to train on is named by --data.train={path}")
     return api.read_config(task, *([] if path is None else [path]), overrides=settings(options))
 
 
-def settings(options: list[str]) -> list[str]:
-    """["a.b=c"] from --a.b=c and --a.b c."""
+def settings(options: list[str], table: str = "data.train") -> list[str]:
+    """["a.b=c"] from --a.b=c and --a.b c. `table` is the setting that a file on its own is probably meant for."""
     overrides, rest = [], iter(options)
     for option in rest:
+        if not option.startswith("--") and is_table(option):
+            raise ConfigError(f"{option} is a file, and no setting; a table is named by --{table}={option}")
         if not option.startswith("--"):
             raise ConfigError(
                 f"{configuration.quoted(option)} is no setting; settings look like --train.learning_rate=0.001"
@@ -80,6 +84,11 @@ def settings(options: list[str]) -> list[str]:
                 raise ConfigError(foreign_option(name) or f"--{name} needs a value: --{name}=VALUE")
         overrides.append(f"{name}={value}")
     return overrides
+
+
+def is_table(name: str) -> bool:
+    """True for the name of a file that tables have."""
+    return name.removesuffix(".gz").endswith((".tsv", ".csv", ".txt", ".jsonl", ".json", ".ndjson", ".parquet"))
 
 
 def summarise(out: Path, metrics: dict[str, Any]) -> str:

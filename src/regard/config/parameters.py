@@ -93,7 +93,9 @@ def _explain(component: type[Any], name: str) -> str:
     parts = [part.strip() for part in re.split(r"(?<=[.:])\s+(?=[A-Z`])|https?://\S+", prose)]
     marked = [part for part in parts if re.search(rf"`{re.escape(name)}\b|\b{re.escape(name)}=", part)]
     plain = [part for part in parts if re.search(rf"\b{re.escape(name)}\b", part)]
-    return next(iter((*marked, *plain)), "")
+    first: str = next(iter((*marked, *plain)), "").rstrip(":,")  # a formula or a link follows
+    first += ")" * (first.count("(") - first.count(")"))
+    return f"{first}." if first and not first.endswith(".") else first
 
 
 def list_stages(name: str) -> dict[str, dict[str, Parameter]]:

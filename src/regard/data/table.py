@@ -106,6 +106,8 @@ def _form(path: str) -> Form:
 
 def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
     rows = raw_lines(path, *within)
+    if path.removesuffix(".gz").endswith(".csv"):
+        rows = _check_tabs(path, rows)
     named = numbered(columns.source) is None or numbered(columns.target) is None
     if named and columns.settings.header is False:
         name = columns.target if numbered(columns.target) is None else columns.source
@@ -138,6 +140,17 @@ def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
         raise DataError(f"{header.where} is a header, and no record follows it")
 
 
+def _check_tabs(path: str, rows: Iterator[tuple[bytes, str]]) -> Iterator[tuple[bytes, str]]:
+    """The lines of a file called .csv, whose first line has a tab as those of a TSV file have."""
+    first = next(rows)
+    if b"\t" not in first[0]:
+        raise DataError(
+            f"{path} has no tab in its first line, and columns stand between tabs: convert it to TSV, or to JSONL with "
+            "an object on each line"
+        )
+    return chain([first], rows)
+
+
 def _position(column: str, names: Sequence[str], header: Line | None, need: bool = True) -> int | None:
     """Index of a column, from 0; None for an absent column that is not required."""
     number = numbered(column)
@@ -154,9 +167,10 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
     if position is None or position >= len(cells):
         count = f"{len(cells)} column" + "s" * (len(cells) != 1)
         other = f", or give two parallel files as SOURCE{BETWEEN}TARGET" * (side in SIDES)
-        raise DataError(
-            f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; put a tab between columns{other}"
-        )
+        advice = f"put a tab between columns{other}"
+        if side in SIDES and len(cells) > 1:
+            advice = f"data.{side} chooses the column"
+        raise DataError(f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; {advice}")
     return cells[position]
 
 

@@ -19,7 +19,7 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Predictor:
+def load(directory: Path | str, device: str = "auto", *, components: Handed | Iterable[Handed] = ()) -> Predictor:
     """Open a trained model of any task: a run directory, an ensemble, or an exported model in one file.
 
     Every file is read once and checked against the manifest; none is run. `components` are the classes, Python files or

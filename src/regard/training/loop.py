@@ -143,7 +143,9 @@ class Loop:
         """Reason why the training is over; None while it goes on."""
         if self.counters.step >= self.settings.max_steps:
             epochs, steps = self.settings.max_epochs, f"{self.settings.max_steps} steps"
-            return f"all {steps} are done" if epochs is None else f"all {epochs:g} epochs are done, which are {steps}"
+            beyond = self.counters.step - self.settings.max_steps
+            ended = f"all {steps} are done" if epochs is None else f"all {epochs:g} epochs are done, which are {steps}"
+            return ended + f", and {beyond} more" * (beyond > 0)
         if self.settings.max_minutes is not None and self.speed.elapsed() >= 60 * self.settings.max_minutes:
             return f"the {self.settings.max_minutes:g} minutes are over"
         if self.settings.patience and self.counters.stale >= self.settings.patience:

@@ -215,6 +215,8 @@ class RunDirectory:
 
 def check_resumable(path: Path, config: Any, task: str) -> None:
     """Raise where a config cannot be trained into a directory, by what is in it; `claim` does so under the lock."""
+    if path.exists() and not path.is_dir():
+        raise RefusedError(f"{path} is a file, and a run needs a directory: name another one, or move the file away")
     if path.is_dir():
         check_entries(path)
     if is_run(path) and has_work(path):
