@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { grid } from "./cells";
 import { cellsInSight, MOST_CELLS } from "./export/csv";
-import { pictureOf } from "./export/picture";
+import { figure, rasterised } from "./export/figure";
 import { Dialog } from "./dialog";
 import { inSight } from "./heatmap/window";
 import { current, dialog, keyAxis, payload, queryAxis, view } from "./store";
@@ -31,6 +31,9 @@ function Ways() {
       <div class="ways">
         <button type="button" onClick={() => void savePicture().then((message) => (told.value = message))}>
           {say("exportPicture")}
+        </button>
+        <button type="button" onClick={() => (told.value = saveDrawing())}>
+          {say("exportDrawing")}
         </button>
         <button type="button" onClick={() => (told.value = saveCells())}>
           {say("exportCells")}
@@ -82,9 +85,14 @@ export function python(): string {
 }
 
 async function savePicture(): Promise<string> {
-  const panel = document.getElementById("panel-link");
-  const blob = panel && (await pictureOf(panel));
+  const drawn = figure();
+  const blob = drawn && (await rasterised(drawn));
   return blob ? save(blob, `${stem()}.png`) : say("exportNothing");
+}
+
+function saveDrawing(): string {
+  const drawn = figure();
+  return drawn ? save(new Blob([drawn.svg], { type: "image/svg+xml;charset=utf-8" }), `${stem()}.svg`) : say("exportNothing");
 }
 
 function saveCells(): string {

@@ -161,6 +161,10 @@ function fittingView(): LinkView {
   return drawn ? "overlay" : "heatmap";
 }
 
+/** Heads whose lines are drawn together; none: the head of the page. */
+export const lineHeads = signal<number[]>([]);
+/** The sentences between which lines are drawn, by number, from queries to keys; null: all. */
+export const sentencePair = signal<[number, number] | null>(null);
 /** How much of the shade lies over a picture: 0 shows the picture alone, 1 as much as there is. */
 export const opacity = signal(0.85);
 /** Whether the plain picture stands beside the shaded one. */

@@ -5,7 +5,7 @@
 import { batch, effect, type Signal } from "@preact/signals";
 import { sequential } from "./palette";
 import * as store from "./store";
-import { among, brief, cells, escaped, folded, head, headsFilter, headsOrder, number, oneOf, ordered, pins, reach, span, STATISTICS, whole } from "./values";
+import { among, brief, cells, escaped, folded, head, heads, headsFilter, headsOrder, number, oneOf, ordered, pair, pins, reach, span, STATISTICS, whole } from "./values";
 
 /** How one signal is written and read. `undefined` from `read` means: no such value, leave the signal alone. */
 interface Part<Value> {
@@ -42,6 +42,8 @@ const PARTS: Erased[] = [
   part("of", store.quantity, String, oneOf("weights", "scores", "values", "rollout", "flow")),
   part("win", store.visible, (window) => window!.map(brief).join(","), cells),
   part("s", store.scale, String, oneOf("linear", "sqrt", "log")),
+  part("lh", store.lineHeads, (heads) => heads.join(","), heads),
+  part("se", store.sentencePair, (pair) => pair!.join(","), pair),
   part("op", store.opacity, brief, (text) => number(text, 0, 1)),
   flag("plain", store.plain),
   part("by", store.shrink, String, oneOf("maximum", "mean")),
@@ -81,7 +83,7 @@ function quoted(text: string): string {
 
 /** Take over what a fragment says; what it leaves out goes back to how it was at first. */
 export function adopt(text: string): void {
-  const told = new Map(text.replace(/^#/, "").split("&").map(pair));
+  const told = new Map(text.replace(/^#/, "").split("&").map(named));
   batch(() => {
     for (const each of PARTS) {
       const value = told.has(each.name) ? each.read(told.get(each.name)!) : undefined;
@@ -90,7 +92,7 @@ export function adopt(text: string): void {
   });
 }
 
-function pair(text: string): [string, string] {
+function named(text: string): [string, string] {
   const at = text.indexOf("=");
   try {
     return at < 0 ? ["", ""] : [text.slice(0, at), decodeURIComponent(text.slice(at + 1))];

@@ -66,6 +66,18 @@ export const escaped = (name: string): string => name.replace(/[%,:]/g, (letter)
 export const unescaped = (name: string): string => name.replace(/%(25|2c|3a)/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 export const brief = (value: number): string => String(Math.round(value * 100) / 100);
 
+/** "0,3,5": different heads, lowest first. */
+export function heads(text: string): number[] | undefined {
+  const found = text.split(",").slice(0, 256).map(whole);
+  return found.every((each) => each !== undefined) ? [...new Set(found as number[])].sort((one, other) => one - other) : undefined;
+}
+
+/** "0,1": from the first sentence to the second. */
+export function pair(text: string): [number, number] | undefined {
+  const found = text.split(",").map(whole);
+  return found.length === 2 && found.every((each) => each !== undefined && each < 26) ? (found as [number, number]) : undefined;
+}
+
 /** "one", "largest", or a number above 0. */
 export function reach(text: string): store.Reach | undefined {
   const value = /^\d+(\.\d+)?(e-\d+)?$/.test(text) ? Number(text) : NaN;

@@ -49,6 +49,9 @@ function room(): number {
   return Math.min(760, Math.max(300, Math.round(window.innerHeight * 0.58)));
 }
 
+/** The painter at work; null while another view is open. */
+export const painting = signal<Painter | null>(null);
+
 export class Painter {
   /** The pixel of each byte in the latest painting. */
   colours: Uint32Array = new Uint32Array(256);
@@ -76,9 +79,11 @@ export class Painter {
     this.stops.push(effect(() => swiped.value?.changed(() => ((this.arrived.value += 1), (arrivals.value += 1)))));
     this.stops.push(effect(() => this.follow()));
     this.stops.push(effect(() => this.followCross()));
+    painting.value = this;
   }
 
   stop(): void {
+    if (painting.peek() === this) painting.value = null;
     this.stops.forEach((stop) => stop());
     cancelAnimationFrame(this.waiting);
     cancelAnimationFrame(this.crossWaiting);
@@ -141,25 +146,43 @@ export class Painter {
 
   /** The matrix itself, over the hatch where cells are hidden. */
   private cells(matrix: Grid, plan: Layout, ink: Colours): void {
-    const attention = store.current.peek()!;
     const pen = prepare(this.on.matrix, plan.width, plan.height);
     if (!pen) return;
     pen.setTransform(1, 0, 0, 1, 0, 0);
     const { width, height } = this.on.matrix;
+    this.colours = this.coloursFor(matrix);
+    painted.value = this.onto(pen, matrix, width, height, ink);
+  }
+
+  /** The cells in sight on a canvas of their own, so many pixels to one of the page. */
+  picture(density: number): HTMLCanvasElement | null {
+    const [matrix, plan] = [grid.peek(), laid.peek()];
+    const canvas = document.createElement("canvas");
+    const pen = canvas.getContext("2d");
+    if (!matrix || !plan || !pen) return null;
+    [canvas.width, canvas.height] = [Math.round(plan.width * density), Math.round(plan.height * density)];
+    this.onto(pen, matrix, canvas.width, canvas.height, coloursOf(this.on.root));
+    return canvas;
+  }
+
+  private coloursFor(matrix: Grid): Uint32Array {
+    const colours = table(store.payload.peek(), matrix.signed ? TWO_SIDED : store.palette.peek());
+    return pixels(colours, store.scale.peek(), matrix.signed, factor(matrix));
+  }
+
+  private onto(pen: CanvasRenderingContext2D, matrix: Grid, width: number, height: number, ink: Colours): Plan {
+    const attention = store.current.peek()!;
     const beside = swiped.peek();
     if (hides(attention, matrix) || (beside && hides(attention, beside))) hatch(pen, width, height, ink);
-    const colours = table(store.payload.peek(), matrix.signed ? TWO_SIDED : store.palette.peek());
-    this.colours = pixels(colours, store.scale.peek(), matrix.signed, factor(matrix));
     const target = { context: pen, width, height, transposed: store.transposed.peek(), shrink: store.shrink.peek() };
     const line = beside ? Math.round(store.swipe.peek() * width) : width;
-    const done = paint(matrix, inSight.peek(), this.colours, { ...target, to: line }, this.blocks(matrix));
+    const done = paint(matrix, inSight.peek(), this.coloursFor(matrix), { ...target, to: line }, this.blocks(matrix));
     if (beside) {
-      const theirs = pixels(colours, store.scale.peek(), beside.signed, factor(beside));
-      paint(beside, inSight.peek(), theirs, { ...target, from: line }, this.blocks(beside));
+      paint(beside, inSight.peek(), this.coloursFor(beside), { ...target, from: line }, this.blocks(beside));
       pen.fillStyle = ink.focus;
       pen.fillRect(line - 1, 0, 3, height);
     }
-    painted.value = done.plan;
+    return done.plan;
   }
 
   /** What shows of a grid; a grid belongs to one attention for good. */

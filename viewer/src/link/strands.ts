@@ -1,7 +1,7 @@
 // The lines between two sequences: where each begins and ends, and how strong it is drawn.
 
 import type { Grid } from "../grid";
-import { bothWays, differs, ends, type Peak, peaks, rowLine, scores } from "./reading";
+import { bothWays, differs, ends, type Line, type Peak, peaks, rowLine, scores } from "./reading";
 import { strength } from "./strength";
 
 export interface Strand {
@@ -11,6 +11,8 @@ export interface Strand {
   exact: boolean;
   /** 0 to 1, on the chosen scale. */
   strength: number;
+  /** The head whose line it is, where several are drawn. */
+  head?: number;
   /** The query has given more than half of its attention to this key. */
   hard: boolean;
 }
@@ -18,10 +20,21 @@ export interface Strand {
 /** Lines that may be in sight at once, so that the page stays quick whatever is asked for. */
 export const MOST_STRANDS = 1200;
 
+/** How many heads share the lines, and which pairs of places may have one. */
+export interface Wanted {
+  heads?: number;
+  between?(query: number, key: number): boolean;
+}
+
 /** The strongest keys of each of these queries. */
-export function strands(grid: Grid, queries: number[], top: number): Strand[] {
-  const count = Math.min(top, Math.max(1, Math.floor(MOST_STRANDS / Math.max(1, queries.length))));
-  const found = queries.flatMap((query) => peaks(rowLine(grid, query), count).map((peak) => ({ query, peak })));
+export function strands(grid: Grid, queries: number[], top: number, wanted: Wanted = {}): Strand[] {
+  const { heads = 1, between = () => true } = wanted;
+  const count = Math.min(top, Math.max(1, Math.floor(MOST_STRANDS / Math.max(1, queries.length * heads))));
+  const row = (query: number): Line => {
+    const line = rowLine(grid, query);
+    return { ...line, cell: (place) => (between(query, place) ? line.cell(place) : null) };
+  };
+  const found = queries.flatMap((query) => peaks(row(query), count).map((peak) => ({ query, peak })));
   const values = found.map((each) => each.peak.value);
   const [low, high] = scores() || bothWays() ? ends(values.map(bothWays() ? Math.abs : Number)) : [0, grid.scale];
   return found

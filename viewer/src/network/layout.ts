@@ -2,6 +2,7 @@
 
 import dagre from "@dagrejs/dagre";
 import { every, type Box, type Line } from "./fold";
+import { stacked } from "./stacked";
 
 export interface Rectangle {
   left: number;
@@ -30,8 +31,8 @@ export interface Point {
 
 /** Sizes are fixed, so that a layout does not depend on fonts; what is too long is shortened by the box itself. */
 const PLAIN = { width: 120, height: 54 };
-const LOOKING = { width: 172, height: 108 };
-const LABEL = { width: 6.2, height: 14 };
+const LOOKING = { width: 176, height: 122 };
+const LABEL = { width: 6.8, height: 16 };
 /** The height of a frame's header. */
 export const HEADER = 38;
 const MARGIN = 10;
@@ -42,8 +43,22 @@ function sizeOf(box: Box): Size {
   return box.attention ? LOOKING : PLAIN;
 }
 
-/** A layout for what is in sight. The same slots and lines give the same layout, so it is worth keeping: see `key`. */
-export function layout(boxes: Box[], lines: Line[]): Drawn {
+export function heightOf(box: Box): number {
+  return sizeOf(box).height;
+}
+
+/**
+ * A layout for what is in sight: free where that is no wider than the room, else one box under another. The same slots and lines
+ * give the same layout, so it is worth keeping: see `key`.
+ */
+export function layout(boxes: Box[], lines: Line[], room = Infinity): Drawn {
+  const drawn = free(boxes, lines);
+  if (drawn.width <= room) return drawn;
+  const tops = new Map([...drawn.places].map(([slot, place]) => [slot, place.top]));
+  return stacked(boxes, lines, labelled(lines), room, tops);
+}
+
+function free(boxes: Box[], lines: Line[]): Drawn {
   const graph = new dagre.graphlib.Graph({ compound: true, multigraph: false });
   graph.setGraph({ rankdir: "TB", nodesep: 14, ranksep: 22, edgesep: 8, marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));

@@ -14,7 +14,14 @@ const PLAIN = "Attention";
 export function facts(box: Box): string[] {
   const about = box.node?.about ?? {};
   const named = FACTS.filter((name) => name in about && about[name] !== PLAIN).map((name) => String(about[name]));
-  return [...named, headsOf(box.attention!)];
+  const keys = effective(box.attention!);
+  return [...named, headsOf(box.attention!), ...(keys === null ? [] : [say("networkSpread", { value: keys.toFixed(1), keys: box.attention!.keys })])];
+}
+
+/** Over how many keys a query spreads, in the mean of heads and queries: exp(entropy); null where that was not recorded. */
+export function effective(attention: Attention): number | null {
+  const known = attention.summary.entropy.filter((each) => each !== null);
+  return known.length === 0 ? null : Math.exp(known.reduce((sum, each) => sum + each, 0) / known.length);
 }
 
 function headsOf(attention: Attention): string {

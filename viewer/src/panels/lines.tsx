@@ -2,7 +2,7 @@
 // Everything that is out of sight is left out, so ten thousand tokens cost no more than fifty.
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
 import { lettered } from "../compare/names";
 import type { Grid } from "../grid";
@@ -13,7 +13,9 @@ import { bothWays, differs, type Reading, readingKey, readingQuery, scores, useA
 import { toggle, useRoving } from "../link/roving";
 import { inSight, middle, type Strand, strands } from "../link/strands";
 import type { Axis } from "../payload";
-import { hideSpecial, key, keyAxis, quantity, query, queryAxis, scale, top, transposed } from "../store";
+import { allHeads, between, colourOf, dashOf, letter, sentencePairs, several, single, toggleHead } from "../link/several";
+import { hideSpecial, key, keyAxis, lineHeads, quantity, query, queryAxis, scale, sentencePair, top, transposed, view } from "../store";
+import { action } from "../actions";
 import { say } from "../strings";
 import { Waiting } from "../link/waiting";
 import "../styles/lines.css";
@@ -26,6 +28,8 @@ const LONGEST = 200;
 /** What is in sight before the page has been measured. */
 const UNMEASURED = 480;
 
+action({ id: "lines.heads", keys: ["K"], label: "linesAllHeads", run: () => view.value === "lines" && allHeads() });
+
 export function Lines() {
   const found = useReading();
   if (!found) return <Waiting />;
@@ -33,6 +37,7 @@ export function Lines() {
   const finding = findingOf(found);
   return (
     <div class={transposed.value ? "lines across" : "lines"}>
+      <Choices queries={queries} keys={keys} heads={shown.heads} />
       <p class="quiet">{legend()}</p>
       <Scroller axes={[queries, keys]} grid={grid} names={[shown.query, shown.key]} finding={finding} />
       <p class="lines-finding">{finding}</p>
@@ -48,6 +53,7 @@ function findingOf({ queries, keys, query: read, row, key: place, column }: Read
 
 function legend(): string {
   const count = top.value;
+  if (several.value) return say("linesSeveral", { count, heads: several.value.map((each) => each.head).join(", ") });
   return say(differs() ? "linesSigned" : scores() ? "linesScores" : "linesLegend", { count, ...lettered() });
 }
 
@@ -64,7 +70,7 @@ function Scroller({ axes: [queries, keys], names, grid, finding }: Props) {
   const { box, band, scrolled } = useBand(across, length);
   const [from, to] = band;
   const [first, end] = inSight(keys.length, length, from, to);
-  const drawn = useStrands(grid, inSight(queries.length, length, from, to)).filter(
+  const drawn = useStrands(grid, [queries, keys], inSight(queries.length, length, from, to)).filter(
     // A line that leaves the picture says little, but those of the chosen query are all shown.
     (each) => each.query === query.value || (each.key >= first && each.key < end),
   );
@@ -81,11 +87,70 @@ function Scroller({ axes: [queries, keys], names, grid, finding }: Props) {
   );
 }
 
+/** Which heads, each in its colour, and between which sentences. */
+function Choices({ queries, keys, heads }: { queries: Axis; keys: Axis; heads: number }) {
+  const pairs = sentencePairs(queries, keys);
+  const chosenPair = sentencePair.value;
+  const told = (pair: [number, number]) => say("linesSentence", { from: letter(pair[0]), to: letter(pair[1]) });
+  if (heads < 2 && pairs.length === 0) return null;
+  return (
+    <div class="lines-choices">
+      {heads > 1 && single() && (
+        <div class="lines-heads" role="group" aria-label={say("linesHeads")}>
+          <span class="quiet">{say("linesHeads")}</span>
+          {places([0, heads]).map((head) => (
+            <button
+              key={head}
+              type="button"
+              class="lines-head"
+              aria-pressed={lineHeads.value.includes(head)}
+              aria-label={say("headNumber", { head })}
+              style={{ "--head": colourOf(head) }}
+              onClick={() => toggleHead(head)}
+            >
+              {head}
+            </button>
+          ))}
+          <button type="button" aria-pressed={lineHeads.value.length >= heads} onClick={allHeads}>
+            {say("linesAllHeads")} (K)
+          </button>
+        </div>
+      )}
+      {pairs.length > 0 && (
+        <label>
+          <span>{say("linesSentences")}</span>
+          <select
+            value={chosenPair ? chosenPair.join() : ""}
+            onChange={(event) => (sentencePair.value = pairs.find((pair) => pair.join() === event.currentTarget.value) ?? null)}
+          >
+            <option value="">{say("linesAllSentences")}</option>
+            {pairs.map((pair) => (
+              <option key={pair.join()} value={pair.join()}>
+                {told(pair)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </div>
+  );
+}
+
 /** Read anew only when something other than the choice has changed: it takes a thousand cells for every query in sight. */
-function useStrands(grid: Grid, [first, end]: [number, number]): Strand[] {
+function useStrands(grid: Grid, [queries, keys]: [Axis, Axis], [first, end]: [number, number]): Strand[] {
   const come = useArrivals(grid);
-  const asked = [grid, come, first, end, top.value, scale.value, hideSpecial.value, quantity.value];
-  return useMemo(() => strands(grid, places([first, end]), top.value), asked);
+  const heads = several.value;
+  const [more, arrived] = useReducer<number, void>((count) => count + 1, 0);
+  useEffect(() => {
+    const stops = (heads ?? []).map((each) => each.grid.changed(() => arrived()));
+    return () => stops.forEach((stop) => stop());
+  }, [heads]);
+  const asked = [grid, heads, come, more, first, end, top.value, scale.value, hideSpecial.value, quantity.value, sentencePair.value];
+  return useMemo(() => {
+    const wanted = { heads: heads?.length ?? 1, between: between(queries, keys) };
+    if (!heads) return strands(grid, places([first, end]), top.value, wanted);
+    return heads.flatMap((each) => strands(each.grid, places([first, end]), top.value, wanted).map((strand) => ({ ...strand, head: each.head })));
+  }, asked);
 }
 
 /** What of the length is in sight and half as much to both sides; it moves by half a sight, so scrolling redraws seldom. */
@@ -183,8 +248,8 @@ function Drawing({ queries, keys, drawn, finding, length, from, to, across }: Dr
       style={across ? { left: `${from}px`, width: `${size}px` } : { top: `${from}px`, height: `${size}px` }}
     >
       {drawn.map((strand) => (
-        <Line key={`${strand.query} ${strand.key}`} strand={strand} path={shape(strand)}>
-          {`${brief(queries, strand.query)} → ${brief(keys, strand.key)}: ${written(strand.value, strand.exact, differs())}`}
+        <Line key={`${strand.head ?? ""} ${strand.query} ${strand.key}`} strand={strand} path={shape(strand)}>
+          {`${strand.head === undefined ? "" : `${say("headNumber", { head: strand.head })}: `}${brief(queries, strand.query)} → ${brief(keys, strand.key)}: ${written(strand.value, strand.exact, differs())}`}
         </Line>
       ))}
     </svg>
@@ -206,7 +271,7 @@ function belongs(strand: Strand): boolean {
 
 function Line({ strand, path, children }: { strand: Strand; path: string; children: ComponentChildren }) {
   const near = belongs(strand);
-  const width = 0.75 + 5.25 * strand.strength;
+  const width = strand.head === undefined ? 0.75 + 5.25 * strand.strength : 0.75 + 3 * strand.strength;
   const opacity = (0.12 + 0.88 * strand.strength) * (near ? 1 : 0.15);
   const kind = ["strand", strand.value < 0 && bothWays() ? "less" : "", strand.key === key.value && near ? "at-key" : ""];
   const choose = () => ([query.value, key.value] = [strand.query, strand.key]);
@@ -214,7 +279,15 @@ function Line({ strand, path, children }: { strand: Strand; path: string; childr
     <g onClick={choose}>
       <title>{children}</title>
       {strand.hard && near && <path class="strand-outline" d={path} vector-effect="non-scaling-stroke" stroke-width={width + 2.5} />}
-      <path class={kind.filter(Boolean).join(" ")} d={path} vector-effect="non-scaling-stroke" stroke-width={width} opacity={opacity} />
+      <path
+        class={kind.filter(Boolean).join(" ")}
+        d={path}
+        vector-effect="non-scaling-stroke"
+        stroke-width={width}
+        opacity={opacity}
+        data-head={strand.head}
+        style={strand.head === undefined ? undefined : { stroke: colourOf(strand.head), strokeDasharray: dashOf(strand.head) }}
+      />
     </g>
   );
 }

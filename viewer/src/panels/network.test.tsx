@@ -38,7 +38,7 @@ it("the selected attention is marked and said", () => {
   show();
   expect(box("decoder.1.cross").getAttribute("aria-current")).toBe("true");
   expect(page.querySelectorAll("[aria-current]")).toHaveLength(1);
-  expect(page.querySelector(".network-finding")!.textContent).toMatch(/^Modules: \d+, attentions: 6\. Selected: decoder\.1\.cross, queries: 7, keys: 9, heads: 4\.$/);
+  expect(page.querySelector(".network-finding")!.textContent).toMatch(/^Where: decoder › .*one of 6 attentions in \d+ modules\./);
 });
 
 it("a click on an attention selects it", () => {
@@ -52,7 +52,7 @@ it("each attention says its score, normaliser, scope, kernel and heads, and has 
   show();
   const facts = [...box("decoder.1.cross").querySelectorAll(".network-fact")].map((each) => each.textContent);
   const about = store.run.value.graph.nodes.find((node) => node.id === "decoder.1.cross")!.about;
-  expect(facts).toEqual([about["score"], about["normalise"], about["scope"], about["kernel"], "4 heads"]);
+  expect(facts).toEqual([about["score"], about["normalise"], about["scope"], about["kernel"], "4 heads", expect.stringMatching(/^reads \d\.\d of 9$/)]);
   expect(box("decoder.1.cross").querySelector("canvas")!.getAttribute("aria-label")).toMatch(/^layer 1, mean of heads, entropy [\d.]+, sink/);
 });
 

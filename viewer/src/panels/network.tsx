@@ -1,6 +1,6 @@
 // Where in the network attention happened: boxes with the shapes of this run, every attention to be selected.
 
-import { computed, useSignal } from "@preact/signals";
+import { computed, signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { action } from "../actions";
@@ -9,6 +9,7 @@ import { every, sight as inSight } from "../network/fold";
 import { type Drawn, key, layout } from "../network/layout";
 import { stepped, stops } from "../network/stops";
 import { complete, tree } from "../network/tree";
+import { effective } from "../network/words";
 import { current, currentExample, folds, networkZoom, run } from "../store";
 import { say } from "../strings";
 import { useWidth } from "../width";
@@ -18,18 +19,22 @@ const network = computed(() => complete(run.value.graph, currentExample.value));
 const roots = computed(() => tree(network.value, currentExample.value.attentions));
 const sight = computed(() => inSight(roots.value, network.value.edges, folds.value, current.value?.id ?? ""));
 
+/** The width that there is, in steps, so that a scroll bar that comes and goes changes no layout. */
+const width = signal(Infinity);
+const STEP = 8;
+
 let kept: { key: string; drawn: Drawn } | null = null;
 
 /** The layout of what is in sight; it is kept, since another selection mostly leaves it as it is. */
 const drawn = computed(() => {
   const { boxes, lines } = sight.value;
-  const wanted = key(boxes, lines);
-  if (kept?.key !== wanted) kept = { key: wanted, drawn: layout(boxes, lines) };
+  const wanted = `${key(boxes, lines)} ${width.value}`;
+  if (kept?.key !== wanted) kept = { key: wanted, drawn: layout(boxes, lines, width.value) };
   return kept.drawn;
 });
 
-/** Smaller than this the words cannot be read, so the panel scrolls instead. */
-const SMALLEST = 0.7;
+/** Words have 11 pixels and more, so nothing is drawn smaller by itself; where there is room it is drawn larger. */
+const [SMALLEST, LARGEST] = [1, 1.35];
 
 action({ id: "network.fold", keys: ["g"], label: "networkFoldAction", run: toggleLayers });
 action({ id: "network.default", keys: ["G"], label: "networkDefault", run: () => (folds.value = {}) });
@@ -89,9 +94,9 @@ function fit(): void {
   networkZoom.value = Math.min(1, Math.max(0.2, room() / drawn.value.width));
 }
 
-/** As wide as its panel, unless the words could no longer be read. */
+/** As wide as its panel, within what can be read well. */
 function legible(width: number): number {
-  return Math.min(1, Math.max(SMALLEST, width / drawn.value.width));
+  return Number.isFinite(width) ? Math.min(LARGEST, Math.max(SMALLEST, width / drawn.value.width)) : 1;
 }
 
 function room(): number {
@@ -105,18 +110,50 @@ function finding(): string {
   const shown = current.value;
   if (!shown) return say(nodes.length > 0 ? "networkNoAttention" : "networkEmpty", counts);
   const selected = { name: shown.id, heads: shown.heads, queries: shown.queries, keys: shown.keys };
-  return say(nodes.length > 0 ? "networkFinding" : "networkFindingArrays", { ...counts, ...selected });
+  if (nodes.length === 0) return say("networkFindingArrays", { ...counts, ...selected });
+  const where = { path: pathOf(shown.id), query: shown.query, key: shown.key };
+  return [say("networkFinding", { ...counts, ...selected, ...where }), ends()].filter(Boolean).join(" ");
 }
+
+/** "decoder › layers.1 › cross": the way to a module from the outside in. */
+function pathOf(id: string): string {
+  const byId = new Map(run.value.graph.nodes.map((node) => [node.id, node]));
+  const names: string[] = [];
+  for (let at = byId.get(id), inner = id; at && names.length < 32; at = at.parent === null ? undefined : byId.get(at.parent)) {
+    const outer = at.parent ?? "";
+    names.unshift(outer && inner.startsWith(`${outer}.`) ? inner.slice(outer.length + 1) : inner);
+    inner = outer;
+  }
+  return names.join(" › ") || id;
+}
+
+/** Where in the network attention is decided, and where it is spread out. */
+function ends(): string {
+  const known = currentExample.value.attentions.flatMap((each) => {
+    const keys = effective(each);
+    return keys === null ? [] : [{ name: each.id, keys }];
+  });
+  if (known.length < 2) return "";
+  known.sort((one, other) => one.keys - other.keys);
+  const [first, last] = [known[0]!, known.at(-1)!];
+  return say("networkEnds", { sharp: first.name, few: first.keys.toFixed(1), diffuse: last.name, many: last.keys.toFixed(1) });
+}
+
+/** Pixels that a scroll bar may take from the width. */
+const SCROLLBAR = 4;
 
 function Sheet(): JSX.Element {
   const window = useRef<HTMLDivElement>(null);
-  const width = useWidth(window, Infinity);
+  const measured = useWidth(window, Infinity);
+  useLayoutEffect(() => {
+    width.value = Number.isFinite(measured) ? Math.floor((measured - SCROLLBAR) / STEP) * STEP : Infinity;
+  }, [measured]);
   const focused = useSignal<string | null>(null);
   const { boxes, lines, slots } = sight.value;
   const all = stops(boxes, drawn.value);
   const selected = slots.get(current.value?.id ?? "");
   const stop = [focused.value, selected].find((id) => all.some((each) => each.id === id)) ?? all[0]!.id;
-  const zoom = networkZoom.value ?? legible(width);
+  const zoom = networkZoom.value ?? legible(measured);
   const names = new Map(every(boxes).map((box) => [box.slot, box.name]));
   useReveal(window, selected, zoom);
 

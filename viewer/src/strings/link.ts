@@ -70,6 +70,15 @@ export const link = {
     "The {count} strongest keys of each query; width and opacity grow with the weight; outlined: more than half of the attention.",
     "每个查询最强的 {count} 个键；权重越大，线越粗、越不透明；描边表示超过一半的注意力。",
   ],
+  linesHeads: ["Heads", "注意力头"],
+  linesAllHeads: ["All heads in the lines", "连线显示所有头"],
+  linesSentences: ["Sentences", "句子"],
+  linesAllSentences: ["all", "全部"],
+  linesSentence: ["sentence {from} → {to}", "句子 {from} → {to}"],
+  linesSeveral: [
+    "Heads {heads}, each in its colour: the {count} strongest keys of each query; width and opacity grow with the weight.",
+    "头 {heads} 各用一种颜色：每个查询最强的 {count} 个键；权重越大，线越粗、越不透明。",
+  ],
   linesSigned: [
     "The {count} largest differences of each query; solid: {a} reads more, dashed: {b} reads more.",
     "每个查询最大的 {count} 处差异；实线表示 {a} 读得更多，虚线表示 {b} 读得更多。",

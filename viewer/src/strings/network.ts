@@ -7,9 +7,14 @@ export const network = {
     "方向键在方框间移动，回车选择注意力或展开模块，×n 展开结构相同的层。",
   ],
   networkFinding: [
-    "Modules: {modules}, attentions: {attentions}. Selected: {name}, queries: {queries}, keys: {keys}, heads: {heads}.",
-    "{modules} 个模块中有 {attentions} 个注意力。当前：{name}，{heads} 个头，{queries} 个查询 × {keys} 个键。",
+    "Where: {path}. It reads {key} ({keys}) for {query} ({queries}) with {heads} heads; one of {attentions} attentions in {modules} modules.",
+    "位置：{path}。它为 {query}（{queries}）读取 {key}（{keys}），共 {heads} 个头；是 {modules} 个模块中 {attentions} 个注意力之一。",
   ],
+  networkEnds: [
+    "Most decided: {sharp}, {few} keys a query; most spread: {diffuse}, {many}.",
+    "最集中：{sharp}，每个查询约 {few} 个键；最分散：{diffuse}，约 {many} 个。",
+  ],
+  networkSpread: ["reads {value} of {keys}", "约读 {value} / {keys}"],
   networkFindingArrays: [
     "Attentions: {attentions}; the network around them was not recorded. Selected: {name}, queries: {queries}, keys: {keys}, heads: {heads}.",
     "{attentions} 个注意力；未记录它们所在的网络。当前：{name}，{heads} 个头，{queries} 个查询 × {keys} 个键。",

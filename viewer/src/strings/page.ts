@@ -102,7 +102,8 @@ export const page = {
   aboutRun: ["Run {name}", "运行 {name}"],
 
   exportTitle: ["Export", "导出"],
-  exportPicture: ["Picture of this view (PNG)", "此视图的图片（PNG）"],
+  exportPicture: ["Picture of this view (PNG, 2×)", "此视图的图片（PNG，2 倍）"],
+  exportDrawing: ["Drawing of this view (SVG)", "此视图的矢量图（SVG）"],
   exportCells: ["Cells in sight (CSV)", "可见的格子（CSV）"],
   exportLink: ["Copy link", "复制链接"],
   exportPython: ["Copy Python", "复制 Python"],
