@@ -9,7 +9,8 @@ regard.view(rec.trace(tokenizer=tokenizer))
 """
 
 from regard.interop.huggingface.attention import NAME, register
+from regard.viewer.record.external.faithfulness import check_faithfulness
 
-__all__ = ["NAME", "register"]
+__all__ = ["NAME", "check_faithfulness", "register"]
 
 register()

@@ -27,7 +27,10 @@ FILM = "film.attn.safetensors"
 @with_task_options("view")
 def view(
     what: Annotated[
-        list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
+        list[str],
+        typer.Argument(
+            help="A trace or two; or a model or two, a directory of `regard train` or of Hugging Face, and an INPUT."
+        ),
     ],
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
     budget: Annotated[str | None, typer.Option(help="Size limit of the data of that page.  [default: 16MB]")] = None,
@@ -59,6 +62,7 @@ def view(
         regard view t.attn.safetensors --html t.html
         regard view t.attn.safetensors --figure heatmap --out fig.pdf
         regard view run/ photo.png --question "what colour is the circle?"
+        regard view hf_model/ "Tom chases Jerry" --html t.html
     """
     figure_options = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
     unused = next((name for name, given in figure_options.items() if given is not None), None)
@@ -148,6 +152,14 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, options:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
+    from regard.interop.huggingface.local_directory import is_model_directory, trace_input
+
+    if is_model_directory(path):
+        if options:
+            raise DataError(f"--{next(iter(options))} is for a model that `regard train` made; drop it")
+        from regard.training.device import choose
+
+        return dataclasses.replace(trace_input(path, text, beam=beam, device=str(choose(device))), name=path.resolve().name)
     from regard.inference.load import load
 
     model = load(path, device)

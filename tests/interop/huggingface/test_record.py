@@ -185,3 +185,20 @@ def test_gradients_reach_the_weights_of_a_model():
     output = eager(**given, output_attentions=True)
     [gradient] = torch.autograd.grad(output.logits[0, -1].max(), output.attentions[0])
     np.testing.assert_allclose(product.weights, (output.attentions[0] * gradient)[0].detach().numpy(), atol=1e-3)
+
+
+@pytest.mark.parametrize("model_type", ["llama", "bert", "bart", "vit"])
+def test_the_faithfulness_check_is_stored_in_the_trace(model_type, tmp_path):
+    model = zoo.build(model_type, "regard")
+    given = zoo.inputs(model, length=12)
+    trace = regard.huggingface.check_faithfulness(model, given, count=2, trials=3, tokenizer=Letters())
+    for example in trace.examples:
+        check = example.faithfulness
+        assert check.axis == {"llama": "tokens", "bert": "tokens", "bart": "source", "vit": "patches"}[model_type]
+        assert len(check.keys) == 2
+        assert check.largest > 0
+        assert check.random > 0
+    assert (
+        regard.Trace.load(trace.save(tmp_path / "t.attn.safetensors")).examples[0].faithfulness
+        == trace.examples[0].faithfulness
+    )

@@ -1,6 +1,7 @@
 """JSON payload of a page, as in viewer/src/payload.ts. Matrices are added by `budget.py`, or served as tiles."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -104,6 +105,7 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
         "attentions": [_attention(example, attention_map, film, pack) for attention_map in example.attentions],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),
+        "faithfulness": None if example.faithfulness is None else asdict(example.faithfulness),
     }
 
 

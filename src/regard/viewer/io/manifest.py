@@ -6,6 +6,7 @@ once.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,9 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
     ]
     beams = example.beams and _beams(example.beams, f"b/{number}", arrays)
     gold = example.gold and _gold(example.gold)
-    return {"title": example.title, "axes": axes, "attentions": attentions, "steps": steps, "beams": beams, "gold": gold}
+    table = {"title": example.title, "axes": axes, "attentions": attentions, "steps": steps, "beams": beams, "gold": gold}
+    check = example.faithfulness
+    return table if check is None else table | {"faithfulness": asdict(check) | {"keys": list(check.keys)}}
 
 
 def _gold(gold: Links) -> dict[str, Any]:

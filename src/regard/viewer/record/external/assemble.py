@@ -19,7 +19,7 @@ from regard.viewer.huggingface.decoding import choices
 from regard.viewer.record.assemble import half
 from regard.viewer.record.external.axes import Reader
 from regard.viewer.record.external.runs import ModelRun, ProductCall
-from regard.viewer.trace import AttentionMap, Example
+from regard.viewer.trace import AttentionMap, Choice, Example
 
 GRADIENT = "{} × gradient"
 """Name of the weights of an attention times their gradients."""
@@ -66,9 +66,7 @@ def examples(
     reader = make_reader(run)
     texts: list[Answer | None] = [None]
     if run.output is not None:
-        texts = list(
-            answers(run.output, max(call.step for calls in run.calls.values() for call in calls) + 1, reader.tokenizer)
-        )
+        texts = list(answers(run.output, len(run.passes), reader.tokenizer))
     count = len(texts) if run.output is not None else _count_rows(run)
     drafts = []
     for number in range(count):
@@ -100,7 +98,7 @@ def _finish(draft: Draft, run: ModelRun) -> Example:
     title = next((axis.text for axis in reversed(draft.axes.values()) if isinstance(axis, Text) and axis.text), "")
     if not title and draft.count > 1:
         title = f"row {draft.number}"
-    steps = ()
+    steps: tuple[Choice, ...] = ()
     if draft.answer is not None and getattr(run.output, "scores", None):
         name = "target" if "target" in draft.axes else "tokens"
         ids = draft.answer.ids

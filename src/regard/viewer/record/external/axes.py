@@ -109,13 +109,20 @@ class Reader:
         if data.ndim != 4:
             return None
         height, width = data.shape[2:]
-        for size in self._settings("patch_size"):
+        sizes = self._settings("patch_size") if self.config is not None else range(2, min(height, width) + 1)
+        for size in sizes:
             patch = size if isinstance(size, (tuple, list)) else (size, size)
             grid = (height // int(patch[0]), width // int(patch[1]))
             before = length - grid[0] * grid[1]
+            if self.config is None and (height % patch[0] or width % patch[1]):
+                continue
             if 0 <= before <= len(PREFIX):
                 return Image(grid, (height, width), self._pixels(data[row], row), PREFIX[:before])
         return None
+
+    def source(self, length: int, at: tuple[int, int]) -> tuple[Axis, Places]:
+        """The axis of what an encoder, or the only stack, was given: a picture or sound."""
+        return self.axis("source", length, at, None)
 
     def _settings(self, name: str) -> list[Any]:
         """A setting of the model and of all its parts."""

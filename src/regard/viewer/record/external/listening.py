@@ -42,6 +42,7 @@ class External:
         self.running: list[nn.Module] = []
         self.crossing: dict[nn.Module, bool] = {}
         self.hidden_keys: Tensor | None = None
+        self.hides_cross = False
         self.busy = False
         self.order: dict[str, int] = {}
 
@@ -67,7 +68,8 @@ class External:
             if self.encoder is not None:
                 stack.callback(self.encoder.register_forward_pre_hook(self._enter_encoder, with_kwargs=True).remove)
             if callable(getattr(self.model, "generate", None)):
-                stack.enter_context(instead(self.model, "generate", partial(self._generate, self.model.generate)))
+                generate: Any = self.model.generate
+                stack.enter_context(instead(self.model, "generate", partial(self._generate, generate)))
             stack.enter_context(Calls(self))
             yield
 
@@ -141,8 +143,13 @@ class External:
 
     def hear(self, module: nn.Module, product: Product, run: Callable[[Product], Tensor], kernel: str) -> Tensor:
         """The context of a call, which is recorded."""
-        if self.hidden_keys is not None:
-            product = hide_keys(product, self.hidden_keys)
+        if self.hidden_keys is not None:  # a check, which records nothing
+            hides = self.crosses(module, product) == self.hides_cross
+            self.busy = True
+            try:
+                return run(hide_keys(product, self.hidden_keys) if hides else product)
+            finally:
+                self.busy = False
         name = self.run.name_call(self.names[module])
         cross = self.crosses(module, product)
         self.recorder.itself[name] = not cross
@@ -161,7 +168,7 @@ class External:
                     "torch.no_grad() out, and give record a model whose parameters require gradients"
                 )
             call = self._record(name, product, cross, kernel, begun, weights)
-            weights.register_hook(call.gradient.append)
+            weights.register_hook(call.gradient.append)  # type: ignore[no-untyped-call]
             return product.combine(F.dropout(weights, product.dropout) if product.dropout else weights)
         finally:
             self.busy = False
@@ -297,7 +304,7 @@ def project_heads(module: nn.MultiheadAttention, inputs: dict[str, Any]) -> Prod
         value = torch.cat([value, module.bias_v.transpose(0, 1).expand(batch, 1, -1)], dim=1)
     if module.add_zero_attn:
         key, value = F.pad(key, (0, 0, 0, 1)), F.pad(value, (0, 0, 0, 1))
-    query, key, value = (data.unflatten(-1, (heads, -1)).transpose(1, 2) for data in (query, key, value))
+    query, key, value = (data.reshape(*data.shape[:2], heads, -1).transpose(1, 2) for data in (query, key, value))
     mask = _merge_masks(inputs, batch, heads, key.shape[2])
     return Product(query, key, value, query.shape[-1] ** -0.5, mask)
 
