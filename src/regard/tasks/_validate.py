@@ -143,7 +143,9 @@ RULES = {
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.label_smoothing": Rule(
-        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
+        lambda config: (
+            hasattr(config.model, "encoder") and not (_finds(config) or hasattr(config.model, "reranking_layers"))
+        ),
         "a task that chooses among words or labels",
     ),
     "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
@@ -240,10 +242,14 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
                 "it out"
             )
     for path, rule in RULES.items():
+        if path.startswith(("model.", "dropout.")) and not hasattr(default.model, "encoder"):
+            continue  # rules of models that have an encoder by name
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
         model = configs[0].model
+        if not hasattr(model, "encoder"):
+            raise ConfigError(f"{path}={changed[0]} would change nothing: it needs {rule.needs}; leave it out")
         decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
         raise ConfigError(
             f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model has a {model.encoder} "
