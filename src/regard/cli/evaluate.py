@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import Components, ModelCommand, app
-from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.cli._bad_inputs import LISTED
+from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.cli._engine_report import report_engines
 from regard.cli._search_options import PART, override_search
 from regard.cli.train import ANY, settings

@@ -1,7 +1,7 @@
 """Codec of anomaly detection: series become numbers as for forecasts, and scores become rows of a table."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,14 +29,14 @@ class AnomalyCodec:
     """Settings of data that the codec depends on."""
 
     series: SeriesCodec
-    limits: Bounds = Bounds()
+    limits: Bounds = field(default_factory=Bounds)
     """What a compressed table may unpack to."""
 
     @classmethod
     def fit(cls, records: Sequence[SeriesRecord], data: AnomalyData) -> "AnomalyCodec":
         """Scales of training rows, which `records` hold and no others; synthetic series have columns of their own."""
         series = SeriesCodec.fit(records, series_settings(data))
-        columns = replace(series.columns, label=data.label, **({} if data.train else COLUMNS))
+        columns = replace(series.columns, **({"label": data.label} if data.train else COLUMNS))
         return cls(replace(series, columns=columns), bounds(data))
 
     def adapt(self, data: AnomalyData) -> "AnomalyCodec":

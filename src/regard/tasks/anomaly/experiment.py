@@ -112,7 +112,8 @@ def split_row(record: SeriesRecord, data: AnomalyData) -> int:
     if len(record) < 2 * data.window:
         raise DataError(
             f"{record.where} begins a series of {len(record):,} rows, and training needs two windows of "
-            f"{data.window} at least, one to train on and one to set the threshold on; give more rows or a smaller data.window"
+            f"{data.window} at least, one to train on and one to set the threshold on; give more rows, or a smaller "
+            "data.window"
         )
     row = round(len(record) * (1 - data.held_out))
     return min(max(row, data.window), len(record) - data.window)

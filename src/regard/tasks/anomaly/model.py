@@ -1,5 +1,7 @@
 """Anomaly detectors: an attention autoencoder, a causal forecast of patches, and the Anomaly Transformer."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +28,7 @@ class Detection(NamedTuple):
     """Association discrepancy of each step (model.name=association)."""
     penalty: Float[Tensor, ""] | None = None
     """What a detector adds to the mean squared error of a batch while it is trained."""
-    weights: dict[str, Weights] = {}
+    weights: Mapping[str, Weights] = MappingProxyType({})
     """Weights of each attention over the patches, by name."""
 
 
@@ -202,10 +204,7 @@ class Detector(nn.Module):
         """Score of each step of each window: its squared error, 0 where nothing was observed."""
         detection = self.network(source)
         errors = (source.data - detection.expected).square() * source.observed
-        if self.reduce == "max":
-            error = errors.amax(-1)
-        else:
-            error = errors.sum(-1) / source.observed.sum(-1).clamp_min(1)
+        error = errors.amax(-1) if self.reduce == "max" else errors.sum(-1) / source.observed.sum(-1).clamp_min(1)
         if detection.discrepancy is None:
             return error
         share = functional.softmax(-self.temperature * detection.discrepancy, -1) * detection.discrepancy.shape[-1]

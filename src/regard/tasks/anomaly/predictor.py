@@ -1,4 +1,4 @@
-"""Predictor of anomaly detection: scores and alarms of series, comparison on labelled ones, and a trace of the worst window."""
+"""Predictor of anomaly detection: scores and alarms of series, metrics on labelled ones, and a trace of the worst window."""
 
 import csv
 import math
@@ -13,14 +13,13 @@ import torch
 from numpy.typing import NDArray
 
 from regard.data.axis import Series
-from regard.data.series.calendar import format_times
 from regard.data.series.reading import read_series
 from regard.data.series.records import SeriesRecord
 from regard.data.series.settings import split_names
 from regard.data.series.windows import EncodedSeries
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import ConfigError, DataError
-from regard.inference.forward_predictor import AxisWeights, ForwardTrace, WRITING
+from regard.inference.forward_predictor import WRITING, AxisWeights, ForwardTrace
 from regard.inference.forward_trace import build_example
 from regard.inference.prediction import Prediction
 from regard.inference.predictor import Input, Predictor, split_inputs
@@ -30,9 +29,10 @@ from regard.tasks.anomaly.baselines import draw_scores
 from regard.tasks.anomaly.config import AnomalyConfig
 from regard.tasks.anomaly.evaluation import Labelled, Scored, compare, to_metrics
 from regard.tasks.anomaly.model import Detector
-from regard.tasks.anomaly.scoring import Postprocess, Rows, Scorer, Scores, collate
+from regard.tasks.anomaly.scoring import Postprocess, Rows, Scorer, Scores, collate, format_steps
+from regard.tasks.anomaly.stream import stream_table
 from regard.viewer.record import record as record_network
-from regard.viewer.trace import Choice, Example, Trace
+from regard.viewer.trace import Example, Trace
 
 DIGITS = 6
 """Significant digits of a score."""
@@ -100,6 +100,21 @@ def fill_missing(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class AnomalyPredictor(Predictor):
     """An input is the path of a table; the answer has a score and an alarm for each of its rows."""
 
+    own_threshold: float | None = None
+    """Threshold of alarms that was asked for; None: that of the training."""
+
+    @property
+    def threshold(self) -> float:
+        """Score from which a step is an alarm."""
+        return self.model.threshold("model") if self.own_threshold is None else self.own_threshold
+
+    def set_threshold(self, value: str) -> None:
+        """Set the threshold of alarms."""
+        try:
+            self.own_threshold = float(value)
+        except ValueError:
+            raise ConfigError(f"--threshold needs a number, got {value!r}") from None
+
     def outcomes(
         self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset()
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
@@ -117,7 +132,7 @@ class AnomalyPredictor(Predictor):
             SeriesScores(record, score_series(self.model, "model", self.codec.encode(record), self.config))
             for record in records
         ]
-        threshold, highest = self.model.threshold("model"), -math.inf
+        threshold, highest = self.threshold, -math.inf
         file, tables = StringIO(), []
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.header)
@@ -127,7 +142,9 @@ class AnomalyPredictor(Predictor):
             highest = max([highest, *scores[~np.isnan(scores)].tolist()])
             alarms = (scores >= threshold).tolist()
             values = [None if math.isnan(score) else float(f"{score:.{DIGITS}g}") for score in scores.tolist()]
-            tables.append({"id": record.id, "time": format_times(record.times), "score": values, "alarm": alarms})
+            tables.append(
+                {"id": record.id, "time": format_steps(record.times, record.frequency), "score": values, "alarm": alarms}
+            )
         fields = {"threshold": threshold, "series": tables}
         return Prediction(file.getvalue().rstrip("\n"), highest, [], [], fields=fields)
 
@@ -140,9 +157,25 @@ class AnomalyPredictor(Predictor):
 
     def rows(self, record: SeriesRecord, scores: Scores) -> Iterator[list[str]]:
         """Rows of an answer; a step of which nothing was observed has no score and no alarm."""
-        key, threshold = [record.id] if self.codec.columns.id else [], self.model.threshold("model")
-        for time, score in zip(format_times(record.times), scores.tolist(), strict=True):
-            yield [*key, time, "" if math.isnan(score) else f"{score:.{DIGITS}g}", str(int(score >= threshold))]
+        for time, score in zip(format_steps(record.times, record.frequency), scores.tolist(), strict=True):
+            yield self.row(record.id, time, score)
+
+    def row(self, key: str, time: str, score: float) -> list[str]:
+        """Row of one step."""
+        alarm = str(int(score >= self.threshold))
+        return [*([key] if self.codec.columns.id else []), time, "" if math.isnan(score) else f"{score:.{DIGITS}g}", alarm]
+
+    def stream(self, source: Input, *args: Any, **options: Any) -> Iterator[str]:
+        """Rows of the answer to one table while its rows arrive, each as a line; "-" is standard input."""
+        yield ",".join(self.header) + "\n"
+        for step in stream_table(str(source), self.codec, self.build_stream):
+            file = StringIO()
+            csv.writer(file, lineterminator="\n").writerow(self.row(*step))
+            yield file.getvalue()
+
+    def build_stream(self) -> tuple[Scorer, Postprocess]:
+        """State of one series that arrives."""
+        return build_scorer(self.model, "model", self.config), Postprocess(self.config.model)
 
     def read(self, source: Input, number: int = 1) -> list[SeriesRecord]:
         """Series of a table by its path, or one that was read."""

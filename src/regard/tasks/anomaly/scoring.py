@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.series.batch import SeriesSource
+from regard.data.series.calendar import DAY, Frequency, format_times
 from regard.data.series.windows import EncodedSeries
 from regard.tasks.anomaly.config import AnomalyModel
 
@@ -70,6 +71,13 @@ def _pad(rows: Rows, length: int) -> tuple[NDArray[Any], ...]:
     missing = length - len(rows)
     parts = [np.pad(part, ((missing, 0), (0, 0))) if missing else part for part in rows.parts]
     return *parts, np.arange(length) >= missing
+
+
+def format_steps(times: NDArray[Any], frequency: Frequency) -> list[str]:
+    """Text of the time of each step, which depends on no other one: with a time of day where a day has several steps."""
+    if frequency.unit == "seconds" and frequency.count % DAY:
+        return [str(moment).replace("T", " ") for moment in times.astype("datetime64[s]")]
+    return [text for time in times for text in format_times(np.array([time]))]
 
 
 class Scorer:

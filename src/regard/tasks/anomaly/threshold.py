@@ -1,4 +1,4 @@
-"""Thresholds of alarms from scores without labels: a quantile, or the tail of extreme value theory (peaks over threshold)."""
+"""Thresholds of alarms from scores without labels: a quantile, or extreme value theory (peaks over threshold)."""
 
 import math
 
