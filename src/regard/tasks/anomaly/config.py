@@ -96,9 +96,9 @@ def series_settings(data: AnomalyData) -> SeriesData:
 class AnomalyModel(Section):
     """A detector: what it expects of a window, how errors become the score of a step, and when a score is an alarm."""
 
-    name: Literal["reconstruction", "forecast", "association"] = "reconstruction"
-    """The detector: an attention autoencoder, a forecast of each patch from those before it, or the Anomaly Transformer,
-    which compares prior and series association (and ranks low in TSB-AD, where labels are clean)."""
+    name: Literal["reconstruction", "memory", "forecast", "association"] = "reconstruction"
+    """The detector: an attention autoencoder, attention to windows of the training rows, a forecast of each patch from those
+    before it, or the Anomaly Transformer, which compares prior and series association (and ranks low in TSB-AD)."""
     hidden_size: int = 32
     """Size of the vectors of the network."""
     feedforward_size: int = 64
@@ -115,14 +115,17 @@ class AnomalyModel(Section):
     """Vectors that a window is squeezed into (model.name=reconstruction)."""
     latent_size: int = 4
     """Numbers of each of them."""
+    memory: int = 2000
+    """Windows of the training rows that are stored, at most (model.name=memory)."""
     association_weight: float = 3.0
     """Weight λ of the association discrepancy (model.name=association)."""
     temperature: float = 50.0
     """Factor on the discrepancy before the softmax of the score (model.name=association)."""
     reduce: Literal["mean", "max"] = "mean"
     """The error of a step is the mean over the targets, or that of the worst one."""
-    aggregate: Literal["mean", "last"] = "mean"
-    """The score of a step: the mean over all windows that cover it, or that of the first one."""
+    aggregate: Literal["mean", "window", "last"] = "mean"
+    """The score of a step: the mean of its error over all windows that cover it, the mean of the errors of those windows as
+    wholes, or its error in the first window that covers it."""
     smooth: int = 1
     """Moving average over so many scores, the step itself and those before it; 1: none."""
     likelihood: int = 0

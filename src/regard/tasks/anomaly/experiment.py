@@ -19,15 +19,16 @@ from regard.data.series.batch import SeriesBatch
 from regard.data.series.calendar import format_times
 from regard.data.series.reading import read_series
 from regard.data.series.records import SeriesRecord
-from regard.data.series.windows import EncodedSeries, SeriesLoader, Span, Windows
+from regard.data.series.windows import EncodedSeries, SeriesLoader, Span, Window, Windows
 from regard.errors import ConfigError, DataError
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import LOWER_IS_BETTER
+from regard.tasks.anomaly.baselines import flatten
 from regard.tasks.anomaly.codec import AnomalyCodec
 from regard.tasks.anomaly.config import AnomalyConfig, AnomalyData, build_columns
 from regard.tasks.anomaly.evaluation import compare
 from regard.tasks.anomaly.layers import Sizes
-from regard.tasks.anomaly.model import Detector
+from regard.tasks.anomaly.model import Detector, Memory
 from regard.tasks.anomaly.predictor import AnomalyPredictor, label_series, score_all
 from regard.tasks.anomaly.scoring import Rows, collate
 from regard.tasks.anomaly.synthetic import COLUMNS
@@ -64,6 +65,7 @@ def experiment(name: str, task: Task, config: AnomalyConfig, out: Path | None = 
     held_out = Windows(
         split.series, [Span(row + data.window, len(record)) for row, record in zip(rows, split.series, strict=True)]
     )
+    offsets = find_offsets(split.series)
     known = ["loss", *(["vus_pr", "vus_roc", "auc_pr", "f1"] if labelled else [])]
     if config.train.monitor not in known:
         raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
@@ -72,14 +74,14 @@ def experiment(name: str, task: Task, config: AnomalyConfig, out: Path | None = 
     if begin is not None:
         begin.give(model)
     else:
-        fit_baselines(model, windows, config)
+        fit_windows(model, windows, config, offsets)
     report = Report(len(windows) + len(held_out), len(windows), 0, 0, 0, 0.0)
     return Experiment(
         model=model,
         codec=codec,
         train=SeriesLoader(windows, data.window, 0, batch_size=data.batch_size, seed=config.train.seed),
         valid=held_out,
-        loss=compute_loss,
+        loss=DetectorLoss(offsets),
         evaluate=Evaluation(config, codec, split, held_out, labelled),
         config=config,
         task=name,
@@ -139,28 +141,53 @@ def check_columns(records: Sequence[SeriesRecord], rows: Sequence[int], data: An
                 )
 
 
-def fit_baselines(model: Detector, windows: Windows, config: AnomalyConfig) -> None:
-    """Fit k-means and PCA on windows of the training rows."""
+def fit_windows(model: Detector, windows: Windows, config: AnomalyConfig, offsets: Mapping[str, int]) -> None:
+    """Fit k-means and PCA on windows of the training rows, and store those of a memory."""
     length = config.model.baseline_window or config.data.window
     spans = [Span(min(length, span.last), span.last) for span in windows.spans]
     every = Windows(windows.series, spans)
     chosen = np.unique(np.linspace(0, len(every) - 1, min(FITTED, len(every))).astype(int))
-    rows = [Rows.of(every[index].series).cut(max(0, every[index].origin - length), every[index].origin) for index in chosen]
-    source = collate(rows, length)
-    vectors = (source.data * source.observed).flatten(1)
+    vectors = flatten(collate([cut_window(every[index], length) for index in chosen], length))
     model.k_means.fit(vectors, config.train.seed)
     model.pca.fit(vectors, config.train.seed)
+    if isinstance(model.network, Memory):
+        chosen = np.unique(np.linspace(0, len(windows) - 1, min(config.model.memory, len(windows))).astype(int))
+        stored = [windows[index] for index in chosen]
+        vectors = flatten(collate([cut_window(window, config.data.window) for window in stored], config.data.window))
+        model.network.memory.fit(vectors, torch.tensor(find_places(stored, offsets)))
 
 
-def compute_loss(model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+def cut_window(window: Window, length: int) -> Rows:
+    """Rows of a window of another length with the same end."""
+    return Rows.of(window.series).cut(max(0, window.origin - length), window.origin)
+
+
+def find_places(windows: Sequence[Window], offsets: Mapping[str, int]) -> list[int]:
+    """Places of the ends of windows among the rows of all series."""
+    return [offsets[window.record.id] + window.origin for window in windows]
+
+
+def find_offsets(series: Sequence[EncodedSeries]) -> dict[str, int]:
+    """Places of the first rows of series, one after another with room between."""
+    ends = np.cumsum([2 * len(one) for one in series])
+    return {one.record.id: int(end) - 2 * len(one) for one, end in zip(series, ends, strict=True)}
+
+
+@dataclass(frozen=True)
+class DetectorLoss:
     """Sum of the squared errors of the observed values of a batch, and what the detector adds to it."""
-    assert isinstance(batch, SeriesBatch), "series come in batches of windows"
-    source = batch.source
-    detection = model(source)
-    count = source.observed.sum().clamp_min(1)
-    total = ((source.data - detection.expected).square() * source.observed).sum()
-    parts = {} if detection.penalty is None else {"association": detection.penalty * count}
-    return Loss(total + sum(parts.values()), count, parts)
+
+    offsets: Mapping[str, int]
+
+    def __call__(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
+        assert isinstance(batch, SeriesBatch), "series come in batches of windows"
+        source = batch.source
+        places = torch.tensor(find_places(batch.records, self.offsets), device=source.data.device)
+        detection = model(source, places=places)
+        count = source.observed.sum().clamp_min(1)
+        total = ((source.data - detection.expected).square() * source.observed).sum()
+        parts = {} if detection.penalty is None else {"association": detection.penalty * count}
+        return Loss(total + sum(parts.values()), count, parts)
 
 
 @dataclass

@@ -1,11 +1,11 @@
-"""Anomaly detectors: an attention autoencoder, a causal forecast of patches, and the Anomaly Transformer."""
+"""Anomaly detectors: an attention autoencoder, a memory of windows, a causal forecast, and the Anomaly Transformer."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -15,6 +15,7 @@ from regard.models.attention_factory import build_attention
 from regard.tasks.anomaly.baselines import KMeans, Pca
 from regard.tasks.anomaly.config import AnomalyDropout, AnomalyModel
 from regard.tasks.anomaly.layers import Data, EncoderLayer, Patches, Sizes, Values, Weights
+from regard.tasks.anomaly.memory import WindowMemory
 
 TINY = 1e-4
 """Smallest probability of an association, so that its logarithm is finite."""
@@ -68,7 +69,7 @@ class Reconstruction(nn.Module):
         )
         self.targets = sizes.targets
 
-    def forward(self, source: SeriesSource, weights: bool = False) -> Detection:
+    def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
         data, keep = self.patches(source), self.patches.keep(source)
         looks = dict[str, Weights]()
         for number, layer in enumerate(self.encoder):
@@ -80,6 +81,18 @@ class Reconstruction(nn.Module):
         spread, looked = attend(self.spread, self.queries, Encoded(squeezed), weights)
         looks |= {} if looked is None else {"decoder": looked}
         return Detection(self.head(spread).unflatten(-1, (-1, self.targets)).flatten(1, 2), weights=looks)
+
+
+class Memory(nn.Module):
+    """Attention to windows of the training rows. Weights are called "memory"."""
+
+    def __init__(self, settings: AnomalyModel, dropout: AnomalyDropout, sizes: Sizes):
+        super().__init__()
+        self.memory = WindowMemory(settings.memory, sizes.window, sizes.targets)
+
+    def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
+        expected, looked = self.memory(source, places, weights)
+        return Detection(expected, weights={} if looked is None else {"memory": looked})
 
 
 class Forecast(nn.Module):
@@ -97,7 +110,7 @@ class Forecast(nn.Module):
         self.first = nn.Parameter(torch.zeros(1, settings.patch * sizes.targets))
         self.targets = sizes.targets
 
-    def forward(self, source: SeriesSource, weights: bool = False) -> Detection:
+    def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
         data, keep = self.patches(source), self.patches.keep(source)
         looks = dict[str, Weights]()
         for number, layer in enumerate(self.encoder):
@@ -129,7 +142,7 @@ class Association(nn.Module):
         self.head = nn.Sequential(nn.LayerNorm(size), nn.Linear(size, settings.patch * sizes.targets))
         self.targets, self.weight, self.temperature = sizes.targets, settings.association_weight, settings.temperature
 
-    def forward(self, source: SeriesSource, weights: bool = False) -> Detection:
+    def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
         data, keep = self.patches(source), self.patches.keep(source)
         looks, measured, learned, fixed = dict[str, Weights](), [], [], []
         for number, (layer, width) in enumerate(zip(self.encoder, self.widths, strict=True)):
@@ -172,7 +185,12 @@ def attend(attention: Any, queries: Data, encoded: Encoded, weights: bool) -> tu
     return attended.context, attended.weights
 
 
-NETWORKS = {"reconstruction": Reconstruction, "forecast": Forecast, "association": Association}
+NETWORKS: dict[str, type[nn.Module]] = {
+    "reconstruction": Reconstruction,
+    "memory": Memory,
+    "forecast": Forecast,
+    "association": Association,
+}
 """Networks by the name of the setting."""
 
 
@@ -188,27 +206,35 @@ class Detector(nn.Module):
     def __init__(self, settings: AnomalyModel, dropout: AnomalyDropout, sizes: Sizes):
         super().__init__()
         self.network = NETWORKS[settings.name](settings, dropout, sizes)
-        self.reduce, self.temperature = settings.reduce, settings.temperature
+        self.reduce, self.aggregate, self.temperature = settings.reduce, settings.aggregate, settings.temperature
         window = settings.baseline_window or sizes.window
         self.k_means = KMeans(settings.clusters, window * sizes.targets)
         self.pca = Pca(window * sizes.targets, settings.variance)
         self.thresholds: Tensor
         self.register_buffer("thresholds", torch.full((len(self.names),), torch.inf))
 
-    def forward(self, source: SeriesSource, weights: bool = False) -> Detection:
-        """Expected values of windows; `weights` asks for those of the attentions."""
-        detection: Detection = self.network(source, weights)
+    def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
+        """Expected values of windows; `weights` asks for those of the attentions.
+
+        `places` are those of the ends of windows of the training rows, which a memory must not expect from themselves.
+        """
+        detection: Detection = self.network(source, weights, places)
         return detection
 
     def score(self, source: SeriesSource) -> Float[Tensor, "batch time"]:
-        """Score of each step of each window: its squared error, 0 where nothing was observed."""
+        """Score of each step of each window: its squared error, 0 where nothing was observed.
+
+        With model.aggregate=window all steps have the root of the mean error of the window.
+        """
         detection = self.network(source)
         errors = (source.data - detection.expected).square() * source.observed
         error = errors.amax(-1) if self.reduce == "max" else errors.sum(-1) / source.observed.sum(-1).clamp_min(1)
-        if detection.discrepancy is None:
-            return error
-        share = functional.softmax(-self.temperature * detection.discrepancy, -1) * detection.discrepancy.shape[-1]
-        return share * error
+        if detection.discrepancy is not None:
+            length = detection.discrepancy.shape[-1]
+            error = error * functional.softmax(-self.temperature * detection.discrepancy, -1) * length
+        if self.aggregate == "window":
+            return error.mean(-1, keepdim=True).sqrt().expand_as(error)
+        return error
 
     def threshold(self, name: str) -> float:
         """Threshold of one of the detectors."""

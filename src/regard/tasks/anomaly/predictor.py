@@ -50,7 +50,7 @@ def build_scorer(model: Detector, name: str, config: AnomalyConfig) -> Scorer:
     data, settings = config.data, config.model
     options: dict[str, Any] = {"stride": data.stride, "device": next(model.parameters()).device}
     if name == "model":
-        return Scorer(model.score, window=data.window, mean=settings.aggregate == "mean", **options)
+        return Scorer(model.score, window=data.window, mean=settings.aggregate != "last", **options)
     length = settings.baseline_window or data.window
     return Scorer(getattr(model, name), window=length, mean=True, **options)
 
