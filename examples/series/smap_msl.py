@@ -2,8 +2,9 @@
 
     REGARD_DATA=folder/with/smap_msl python examples/series/smap_msl.py OUT [SETTINGS]
 
-Settings are chosen on five channels of each spacecraft, which are left out of the means; CHANNELS=chosen runs those alone. The
-labels of P-2 of SMAP are listed twice, and the combined sets leave it out; so do the means. JOBS is the number of processes.
+Settings are chosen on five channels of each spacecraft, which are left out of the means; CHANNELS=chosen runs those alone.
+The labels of P-2 of SMAP are listed twice, and the combined sets leave it out; so do the means. JOBS is the number of
+processes.
 """
 
 import ast

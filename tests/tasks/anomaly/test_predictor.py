@@ -108,7 +108,7 @@ def test_a_trace_shows_the_window_of_the_highest_score(predictor, live, folder):
     [example] = load(path).examples
     assert "step 71" in example.title
     [attention] = example.attentions
-    assert attention.name == "memory"
+    assert (attention.name, attention.key) == ("memory", "memory")
     np.testing.assert_allclose(np.asarray(attention.weights).sum(-1), 1, rtol=1e-3)
     with pytest.raises(ValueError, match=r"trace needs one input or more, got none"):
         predictor.trace([])

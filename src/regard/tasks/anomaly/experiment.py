@@ -214,6 +214,7 @@ class Evaluation:
             figures |= compare(label_series(self.labelled), score_all(model, series, self.config))
         return figures
 
+    @torch.no_grad()
     def measure_loss(self, model: Detector) -> float:
         """Mean squared error of the held-out rows."""
         total, count, device = 0.0, 0, next(model.parameters()).device
@@ -253,9 +254,9 @@ def build(config: AnomalyConfig, codec: AnomalyCodec) -> Detector:
 
 def build_network(config: AnomalyConfig, sizes: Sizes) -> Detector:
     """The model that a config describes, for sizes of its data."""
-    if config.data.window < 2 or config.data.stride < 1:
+    if config.data.window < 1 or config.data.stride < 1:
         raise ConfigError(
-            f"a detector needs data.window of 2 or more and data.stride of 1 or more, got {config.data.window} and "
+            f"a detector needs data.window of 1 or more and data.stride of 1 or more, got {config.data.window} and "
             f"{config.data.stride}"
         )
     if not 0 < config.model.alarm_rate < 1:

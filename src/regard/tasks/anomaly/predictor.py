@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.data.axis import Series
+from regard.data.axis import Axis, Index, Series
 from regard.data.series.reading import read_series
 from regard.data.series.records import SeriesRecord
 from regard.data.series.settings import split_names
@@ -34,6 +34,8 @@ from regard.tasks.anomaly.stream import stream_table
 from regard.viewer.record import record as record_network
 from regard.viewer.trace import Example, Trace
 
+AXES = {"latents": ("latents", "patches"), "decoder": ("patches", "latents"), "memory": ("window", "memory")}
+"""Axes of the queries and of the keys of attentions that are not between patches; places of a memory are training rows."""
 DIGITS = 6
 """Significant digits of a score."""
 
@@ -261,22 +263,28 @@ class AnomalyPredictor(Predictor):
         source = collate([rows], window).to(next(self.model.parameters()).device)
         with torch.no_grad():
             detection = self.model(source, weights=True)
-        patch = self.config.model.patch
-        axes = {"patches": self.patch_axis(record, end, window, patch)}
-        looks, latents = {}, self.config.model.latents
+        axes, looks = dict[str, Axis](), {}
         for name, weights in detection.weights.items():
-            queries, keys = weights.shape[2:]
-            sides = ["latents" if size == latents and size != window // patch else "patches" for size in (queries, keys)]
-            looks[name] = AxisWeights(sides[0], sides[1], weights[0])
-        if any("latents" in (look.query, look.key) for look in looks.values()):
-            from regard.data.axis import Index
-
-            axes["latents"] = Index(latents)  # type: ignore[assignment]
+            query, key = AXES.get(name, ("patches", "patches"))
+            looks[name] = AxisWeights(query, key, weights[0])
+            for axis, size in zip((query, key), weights.shape[2:], strict=True):
+                axes[axis] = self.build_axis(axis, size, record, end)
         title = f"{record.id or record.where}: step {worst + 1:,}, score {scores[worst]:.{DIGITS}g}"
         return build_example(None, ForwardTrace(axes, looks, ()), title)
 
-    def patch_axis(self, record: SeriesRecord, end: int, window: int, patch: int) -> Series:
+    def build_axis(self, name: str, size: int, record: SeriesRecord, end: int) -> Axis:
+        """Axis of the patches of a window, of the windows of a memory, or of vectors that have a number alone."""
+        if name == "patches":
+            return self.patch_axis(record, end)
+        if name != "memory":
+            return Index(size)
+        memory = self.model.network.memory
+        means = memory.windows.unflatten(1, (-1, len(self.codec.targets))).mean(1).cpu().numpy()
+        return Series(memory.places.double().cpu().numpy(), means, self.codec.targets, dates=False)
+
+    def patch_axis(self, record: SeriesRecord, end: int) -> Series:
         """Axis of the patches of a window: the time of their first step, and the mean of their values."""
+        window, patch = self.config.data.window, self.config.model.patch
         first = end - window
         times = np.array([record.times[max(0, place)] for place in range(first, end, patch)])
         values = np.full((window, record.target.shape[1]), np.nan)

@@ -94,7 +94,7 @@ class TableStream:
         state = self.series.get(record.id) or SeriesStream(*self.build())
         known = 0 if state.last is None else 1
         self.series[record.id] = state
-        if known and not self.columns.time:
+        if known and self.numbered and not self.columns.time:
             record = replace(record, times=record.times + state.count - 1)
         rows = Rows.of(self.codec.encode(record)).cut(known, len(record))
         for time, score in state.push(rows, format_steps(record.times[known:], record.frequency)):
@@ -102,8 +102,8 @@ class TableStream:
 
     def _check_step(self, record: SeriesRecord) -> None:
         expected, step = self.codec.series.frequency, record.frequency
-        same = np.isclose(step.count, expected.count, rtol=1e-6) if self.numbered else True
-        if self.columns.time and not (same and step.unit == expected.unit):
+        same = not self.numbered or bool(np.isclose(step.count, expected.count, rtol=1e-6))
+        if not (same and step.unit == expected.unit):
             raise DataError(f"{record.where} begins rows {step} apart, and the training series have a step of {expected}")
 
     def finish(self) -> Iterator[tuple[str, str, float]]:
