@@ -2,9 +2,9 @@
 
     REGARD_DATA=folder/with/nab python examples/series/nab.py OUT [SETTINGS]
 
-First the windowed Gaussian of the benchmark is scored, whose published scores are 39.6, 20.9 and 47.4. REFRACTORY is a share
-of the probation rows: after a score only a higher one counts for so many steps. FILES=chosen runs the files that settings are
-chosen on. JOBS is the number of processes.
+First the windowed Gaussian of the benchmark is scored, whose published scores are 39.6, 20.9 and 47.4. REFRACTORY is a
+share of the probation rows: after a score only a higher one counts for so many steps. FILES=chosen runs the files that
+settings are chosen on. JOBS is the number of processes.
 """
 
 import csv
@@ -147,6 +147,8 @@ def main(out: str, *settings: str) -> None:
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         futures = [pool.submit(run, file, out, overrides, refractory, threads) for file in files]
         results = [future.result() for future in futures]
+    arrays = {f"{file.name}/{name}": result[name][0] for file, result in zip(files, results, strict=True) for name in result}
+    np.savez_compressed(Path(out) / "scores.npz", **arrays)
     pairs = list(zip(files, results, strict=True))
     for title, part in (
         ("all", pairs),

@@ -6,9 +6,10 @@ from regard import tasks
 from regard.config import Train
 from regard.errors import ConfigError, DataError
 from regard.losses.types import Progress
+from regard.tasks.anomaly.codec import AnomalyCodec
 from regard.tasks.anomaly.config import AnomalyData, AnomalyModel
 from regard.tasks.anomaly.experiment import Evaluation, Split, find_offsets, find_places
-from regard.tasks.anomaly.task import Config
+from regard.tasks.anomaly.task import Config, synthesise
 
 SMALL = AnomalyModel(hidden_size=8, feedforward_size=8, layers=1, heads=2, clusters=3, memory=20)
 
@@ -96,12 +97,10 @@ def test_a_memory_does_not_expect_a_window_from_itself(table):
 
 
 def test_series_have_places_apart():
-    class Series(list):
-        def __init__(self, name, length):
-            super().__init__(range(length))
-            self.record = type("Record", (), {"id": name})
-
-    assert find_offsets([Series("a", 5), Series("b", 7)]) == {"a": 0, "b": 10}
+    training, _ = synthesise(2, 0)
+    codec = AnomalyCodec.fit(training, AnomalyData())
+    offsets = find_offsets([codec.encode(record) for record in training])
+    assert offsets == {"machine 1": 0, "machine 2": 2 * len(training[0])}
 
 
 def test_labelled_series_compare_the_detectors(tmp_path):

@@ -6,7 +6,7 @@ import torch
 
 from regard.data.series.calendar import Frequency
 from regard.tasks.anomaly.config import AnomalyModel
-from regard.tasks.anomaly.scoring import Postprocess, Rows, Scorer, collate, format_steps, tail_log_probability
+from regard.tasks.anomaly.scoring import Moments, Postprocess, Rows, Scorer, collate, format_steps, tail_log_probability
 
 
 def rows(values):
@@ -96,13 +96,34 @@ def test_within_the_refractory_period_only_a_higher_score_counts():
 
 
 def test_likelihood_is_the_tail_probability_among_the_scores_before():
-    history = np.array([0.0, 1, 2, 3, 4])
-    assert tail_log_probability(2.0, history) == pytest.approx(np.log10(2))
-    expected = -float(torch.special.log_ndtr(torch.tensor(-3 / history.std(), dtype=torch.float64))) / np.log(10)
-    assert tail_log_probability(5.0, history) == pytest.approx(expected)
+    history = np.random.default_rng(0).random(30)
+    scores = Postprocess(AnomalyModel(likelihood=10)).push(history)
+    last = history[-10:]
+    assert scores[-1] == pytest.approx(tail_log_probability((history[-1] - last.mean()) / last.std()))
     calm = np.random.default_rng(0).random(100)
     scores = Postprocess(AnomalyModel(likelihood=50)).push(np.append(calm, 3.0))
     assert scores[-1] > 2 * scores[20:-1].max()
+
+
+@pytest.mark.parametrize("distance", [-3.0, 0.0, 1.0, 6.0, 19.99, 20.01, 60.0])
+def test_a_tail_probability_has_a_logarithm_however_small_it_is(distance):
+    exact = -float(torch.special.log_ndtr(torch.tensor(-distance, dtype=torch.float64))) / np.log(10)
+    assert tail_log_probability(distance) == pytest.approx(exact, rel=1e-3)
+
+
+def test_moments_are_those_of_the_last_numbers():
+    numbers, moments = np.random.default_rng(0).random(40), Moments(7)
+    for number in numbers:
+        moments.push(float(number))
+    assert (moments.mean, moments.deviation) == pytest.approx((numbers[-7:].mean(), numbers[-7:].std()))
+    assert Moments.deviation.fget(constant(0.1)) > 0
+
+
+def constant(number):
+    moments = Moments(5)
+    for _ in range(9):
+        moments.push(number)
+    return moments
 
 
 def test_postprocessing_does_not_depend_on_how_scores_arrive():

@@ -146,12 +146,12 @@ def fit_windows(model: Detector, windows: Windows, config: AnomalyConfig, offset
     length = config.model.baseline_window or config.data.window
     spans = [Span(min(length, span.last), span.last) for span in windows.spans]
     every = Windows(windows.series, spans)
-    chosen = np.unique(np.linspace(0, len(every) - 1, min(FITTED, len(every))).astype(int))
+    chosen = np.unique(np.linspace(0, len(every) - 1, min(FITTED, len(every))).astype(int)).tolist()
     vectors = flatten(collate([cut_window(every[index], length) for index in chosen], length))
     model.k_means.fit(vectors, config.train.seed)
     model.pca.fit(vectors, config.train.seed)
     if isinstance(model.network, Memory):
-        chosen = np.unique(np.linspace(0, len(windows) - 1, min(config.model.memory, len(windows))).astype(int))
+        chosen = np.unique(np.linspace(0, len(windows) - 1, min(config.model.memory, len(windows))).astype(int)).tolist()
         stored = [windows[index] for index in chosen]
         vectors = flatten(collate([cut_window(window, config.data.window) for window in stored], config.data.window))
         model.network.memory.fit(vectors, torch.tensor(find_places(stored, offsets)))

@@ -177,7 +177,9 @@ def discrepancy(prior: Weights, series: Weights) -> Float[Tensor, "batch patches
     return ((prior - series) * logs).sum(-1).mean(1)
 
 
-def attend(attention: Any, queries: Data, encoded: Encoded, weights: bool) -> tuple[Data, Weights | None]:
+def attend(
+    attention: Any, queries: Float[Tensor, "queries size"], encoded: Encoded, weights: bool
+) -> tuple[Float[Tensor, "batch queries size"], Weights | None]:
     """Context of learned queries, the same for all rows of a batch, and the weights where they are asked for."""
     memory = attention.remember(encoded)
     query = queries.expand(len(encoded.data), -1, -1)

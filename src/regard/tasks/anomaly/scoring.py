@@ -7,6 +7,7 @@ series. The first window ends at step `window`; until then nothing is known. Wha
 window that ends there.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from regard.data.series.windows import EncodedSeries
 from regard.tasks.anomaly.config import AnomalyModel
 
 Scores = NDArray[np.float64]
+SMALLEST_DEVIATION = 1e-6
+FAR = 20.0
+"""Deviations beyond which a tail probability is computed by its logarithm alone."""
 BLOCK = 4096
 """Rows that are taken into windows at a time."""
 
@@ -153,7 +157,7 @@ class Postprocess:
 
     def __init__(self, settings: AnomalyModel):
         self.smooth = deque[float](maxlen=settings.smooth)
-        self.history = deque[float](maxlen=settings.likelihood) if settings.likelihood else None
+        self.history = Moments(settings.likelihood) if settings.likelihood else None
         self.recent = deque[float](maxlen=settings.refractory) if settings.refractory else None
 
     def push(self, scores: Scores) -> Scores:
@@ -164,21 +168,48 @@ class Postprocess:
         self.smooth.append(score)
         score = sum(self.smooth) / len(self.smooth)
         if self.history is not None:
-            self.history.append(score)
-            score = tail_log_probability(score, np.array(self.history))
+            self.history.push(score)
+            score = tail_log_probability((score - self.history.mean) / self.history.deviation)
         if self.recent is not None:
-            highest = max(self.recent, default=-np.inf)
+            highest = max(self.recent, default=-math.inf)
             self.recent.append(score)
             score = score if score > highest else 0.0
         return score
 
 
-def tail_log_probability(score: float, history: Scores) -> float:
-    """-log₁₀ of the tail probability of a score under a normal distribution of those before it.
+class Moments:
+    """Mean and deviation of the last numbers."""
 
-    Ahmad et al. 2017, section 3.2, https://doi.org/10.1016/j.neucom.2017.04.070
+    def __init__(self, count: int):
+        self.numbers = deque[float](maxlen=count)
+        self.sum = self.squares = 0.0
+
+    def push(self, number: float) -> None:
+        """Add a number; the oldest one leaves."""
+        if len(self.numbers) == self.numbers.maxlen:
+            oldest = self.numbers[0]
+            self.sum, self.squares = self.sum - oldest, self.squares - oldest**2
+        self.numbers.append(number)
+        self.sum, self.squares = self.sum + number, self.squares + number**2
+
+    @property
+    def mean(self) -> float:
+        """Mean of the numbers."""
+        return self.sum / len(self.numbers)
+
+    @property
+    def deviation(self) -> float:
+        """Deviation of the numbers; above 0."""
+        variance = self.squares / len(self.numbers) - self.mean**2
+        return max(math.sqrt(max(variance, 0.0)), SMALLEST_DEVIATION)
+
+
+def tail_log_probability(distance: float) -> float:
+    """-log₁₀ of the probability that a normal number is further above the mean than so many deviations.
+
+    Ahmad et al. 2017, section 3.2, https://doi.org/10.1016/j.neucom.2017.04.070, have this of the errors of the last steps
+    among those of a longer time. Beyond 20 deviations it is that of the asymptotic expansion.
     """
-    deviation = max(float(history.std()), 1e-6)
-    distance = (score - float(history.mean())) / deviation
-    tail = float(torch.special.log_ndtr(torch.tensor(-distance, dtype=torch.float64)))
-    return -tail / np.log(10)
+    if distance < FAR:
+        return -math.log10(0.5 * math.erfc(distance / math.sqrt(2)))
+    return (distance**2 / 2 + math.log(distance * math.sqrt(2 * math.pi))) / math.log(10)
