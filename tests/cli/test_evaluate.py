@@ -60,3 +60,19 @@ def test_figures_stand_below_each_other_under_wide_letters():
     found = Measurement(50.0, 40.0, 60.0, "ap")
     lines = format_figures({"map50": found, "ap 正方形": found, "ap 五角星的一种别的": found}).splitlines()
     assert [cell_len(line.partition(" 50.00")[0]) for line in lines] == [20, 20, 20]
+
+
+def test_other_predictors_stand_in_a_table_above_what_the_metrics_are():
+    figures = {
+        "f1": Measurement(50.0, 50.0, 50.0, "F1 of the alarms"),
+        "loss": Measurement(1.0, 0.5, 1.5, "nats"),
+        "k_means.f1": Measurement(40.0, 40.0, 40.0, "F1 of the alarms"),
+    }
+    assert format_figures(figures).splitlines() == [
+        "            f1",
+        "model    50.00",
+        "k_means  40.00",
+        "",
+        "f1           F1 of the alarms",
+        "loss           1.00   95 % [0.50, 1.50]   nats",
+    ]

@@ -11,6 +11,7 @@ import typer
 
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import LISTED
+from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.cli._engine_report import report_engines
 from regard.cli._search_options import PART, override_search
 from regard.cli._task_options import with_task_options
@@ -130,13 +131,22 @@ def _held_out(data: Any, directory: Path) -> str:
 
 
 def format_figures(figures: "Metrics") -> str:
-    """Metrics as text: a score with its interval on each line, scores by length below their name."""
+    """Metrics as text: a score with its interval on each line, scores by length below their name.
+
+    Metrics that other predictors have too are a table, with what they are below it.
+    """
     from rich.cells import cell_len  # labels may be of wide letters
 
-    lines = []
+    compared = metrics_of_table(figures)
+    values = {name: figure.value for name, figure in figures.items() if not isinstance(figure, list)}
+    lines = [format_table(values), ""] if compared else []
     wide = max([12, *map(cell_len, figures)])
     for name, figure in figures.items():
-        if isinstance(figure, list):
+        if is_compared(name):
+            continue
+        if name in compared and not isinstance(figure, list):
+            lines.append(f"{name:<{wide}} {figure.signature}")
+        elif isinstance(figure, list):
             lines += [
                 name,
                 *(f"    {_lengths(bucket):<8} {bucket.value:6.2f}   {bucket.sentences} sentences" for bucket in figure),

@@ -9,6 +9,7 @@ import typer
 from regard import api, registry
 from regard import config as configuration
 from regard.cli import Components, ModelCommand, app
+from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.config.hints import foreign_option
 from regard.errors import ConfigError
 
@@ -92,9 +93,18 @@ def is_table(name: str) -> bool:
 
 
 def summarise(out: Path, metrics: dict[str, Any]) -> str:
-    """One line about a finished training. A metric that is not finite is null in the metrics: the training diverged."""
+    """One line about a finished training, and a table where other predictors stand beside the model.
+
+    A metric that is not finite is null in the metrics: the training diverged.
+    """
     valid = metrics.get("valid") or {}
-    texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
+    compared = metrics_of_table(valid)
+    texts = {
+        name: "not finite" if value is None else f"{value:.4g}"
+        for name, value in valid.items()
+        if name not in compared and not is_compared(name)
+    }
     figures = " · ".join(f"{name} {text}" for name, text in texts.items())
     diverged = "; it diverged: lower train.learning_rate or train.gradient_clip" if None in valid.values() else ""
-    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"
+    table = f"\n{format_table(valid)}" if compared else ""
+    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}{table}"

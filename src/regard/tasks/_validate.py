@@ -143,7 +143,9 @@ RULES = {
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.label_smoothing": Rule(
-        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
+        lambda config: (
+            hasattr(config.model, "encoder") and not (_finds(config) or hasattr(config.model, "reranking_layers"))
+        ),
         "a task that chooses among words or labels",
     ),
     "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
@@ -246,7 +248,10 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
                 f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
                 "it out"
             )
-    for path, rule in {**RULES, **rules_of(default)}.items():
+    own = rules_of(default)
+    for path, rule in {**RULES, **own}.items():
+        if path not in own and path.startswith(("model.", "dropout.")) and not hasattr(default.model, "encoder"):
+            continue  # rules of models that have an encoder by name
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
