@@ -14,7 +14,7 @@ from regard.data.series.batch import SeriesSource
 from regard.models.attention_factory import build_attention
 from regard.tasks.anomaly.baselines import KMeans, Pca
 from regard.tasks.anomaly.config import AnomalyDropout, AnomalyModel
-from regard.tasks.anomaly.layers import Data, EncoderLayer, Patches, Sizes, Values, Weights
+from regard.tasks.anomaly.layers import EncoderLayer, Patches, Sizes, Values, Weights
 from regard.tasks.anomaly.memory import WindowMemory
 
 TINY = 1e-4

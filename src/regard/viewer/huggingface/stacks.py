@@ -31,7 +31,7 @@ class Stacks(NamedTuple):
 
 
 def stacks_of(output: Any) -> Stacks:
-    """Outputs of a model, whichever of its classes of output it returns; or a tuple of layers, such as its attentions alone."""
+    """Outputs of a model, of any of its classes of output; or a tuple of layers, such as its attentions alone."""
     if isinstance(output, tuple | list) and not hasattr(output, "_fields"):
         return Stacks(None, check_layers(output, "the attentions"), None)
     own = getattr(output, "decoder_attentions", None) or getattr(output, "attentions", None)
