@@ -55,12 +55,26 @@ HOMES = {
 }
 """Modules of the names that need torch or numpy, which are imported on first use."""
 
+
+def _wait_passively() -> None:
+    """Set OMP_WAIT_POLICY=passive, as the command does, where torch, which reads it at its import, is not imported yet.
+
+    Threads that spin wait for each other on a machine with other load: a training was 200 times slower.
+    """
+    import os
+    import sys
+
+    if "torch" not in sys.modules:
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 if not TYPE_CHECKING:  # to a type checker an unknown name is an error
 
     def __getattr__(name: str) -> Any:
         if name == "attention":
             return import_module("regard.attention")
         if name in HOMES:
+            _wait_passively()
             return getattr(import_module(HOMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

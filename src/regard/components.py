@@ -20,7 +20,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from regard import registry
 from regard.errors import ConfigError, DamagedError
@@ -95,7 +95,8 @@ def split_reference(text: str) -> tuple[str, str] | None:
 def hand_over(components: Handed | Iterable[Handed]) -> Iterator[None]:
     """Let configs that are opened inside name these components. Nothing is imported before a digest was compared."""
     single = isinstance(components, str | os.PathLike | type | Source) or not isinstance(components, Iterable)
-    token = HANDED.set((*HANDED.get(), *map(read_component, [components] if single else components)))
+    listed = cast("Iterable[Handed]", [components] if single else components)
+    token = HANDED.set((*HANDED.get(), *map(read_component, listed)))
     try:
         yield
     finally:
