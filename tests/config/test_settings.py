@@ -1,9 +1,12 @@
+import re
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from typing import Literal, get_args, get_origin
 
 import pytest
 
+from regard import config, tasks
 from regard.config import settings
+from regard.errors import ConfigError
 
 PARTS = [each for each in vars(settings).values() if is_dataclass(each) and fields(each)]
 
@@ -35,3 +38,17 @@ def test_every_part_is_here():
         "Search",
         "Train",
     }
+
+
+@pytest.mark.parametrize(
+    ("override", "text"),
+    [
+        ("length_penalty=1e308", "length_penalty needs to be 10 or less, got 1e+308"),
+        ("coverage_penalty=1e308", "coverage_penalty needs to be 1,000,000 or less, got 1e+308"),
+        ("diversity_penalty=1e7", "diversity_penalty needs to be 1,000,000 or less, got 10000000.0"),
+        ("max_length_ratio=1e308", "max_length_ratio needs to be 1,048,576 or less, got 1e+308"),
+    ],
+)
+def test_a_penalty_that_overflows_is_refused(override, text):
+    with pytest.raises(ConfigError, match=f"^{re.escape(f'search.{text}')}$"):
+        config.read(tasks.find("reverse").Config, overrides=[f"search.{override}"])

@@ -13,7 +13,8 @@ from regard.config.image import (
     ImageToTextModel,
     VitPart,
 )
-from regard.config.parse import check, everything, parse, parse_text, plain, quoted, read, shortened, write
+from regard.config.parse import check, everything, parse, parse_text, plain, read, write
+from regard.config.quoting import quoted, shortened
 from regard.config.settings import AttentionPart, Data, Dropout, EncoderDecoder, Model, OutputPart, Search, Train
 from regard.errors import ConfigError
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 from regard import registry
 from regard.config.docs import read_meanings
 from regard.config.hints import unknown_setting
+from regard.config.quoting import quoted, shortened
 from regard.config.settings import BOUNDS
 from regard.errors import ConfigError
 
@@ -164,20 +165,21 @@ def _read(path: str, parameter: Parameter, value: Any) -> Any:
     try:
         read = TypeAdapter(parameter.type).validate_python(value)
     except ValidationError as error:
-        raise ConfigError(f"{path} needs {parameter.kind}, got {_quote(value)}") from error
+        raise ConfigError(f"{path} needs {parameter.kind}, got {quoted(value)}") from error
     if isinstance(read, float) and not math.isfinite(read):
         raise ConfigError(f"{path} needs to be a finite number, got {read}")
     most = BOUNDS.get(parameter.name, MOST)
     if isinstance(read, int) and not -most <= read <= most:
-        raise ConfigError(f"{path} needs to be {most:,} or less, got {_quote(value)}")
+        raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
     if isinstance(read, str) and (len(read) > LONGEST or not read.isprintable()):
-        raise ConfigError(f"{path} needs to be a text of at most {LONGEST} characters on one line, got {_quote(value)}")
+        raise ConfigError(f"{path} needs to be a text of at most {LONGEST} characters on one line, got {quoted(value)}")
     return read
 
 
 def _unknown(path: str, stages: Mapping[str, Mapping[str, Parameter]], paths: Sequence[str]) -> str:
     """Text about a parameter that no stage has: the setting that is meant, and the parameters that there are."""
     group, _, key = path.rpartition(".")
+    path = f"{group}.{shortened(key)}"
     near = difflib.get_close_matches(key, [name for parameters in stages.values() for name in parameters], n=1)
     text = f"there is no setting {path}; did you mean {group}.{near[0]}?" if near else unknown_setting(path, paths)
     having = "; ".join(f"{stage} has {_join(parameters)}" for stage, parameters in stages.items()) or "there are none"
@@ -188,11 +190,6 @@ def _join(names: Mapping[str, Any]) -> str:
     """a; a and b; a, b and c."""
     *rest, last = names or ["none"]
     return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def _quote(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def _iterate_arguments(component: type[Any]) -> Iterator[tuple[type[Any], inspect.Parameter]]:

@@ -12,6 +12,7 @@ from regard.components import settle
 from regard.config.docs import describe_values
 from regard.config.hints import meant_settings, unknown_setting
 from regard.config.parameters import read_parameters
+from regard.config.quoting import SHOWN, quoted, shortened
 from regard.config.section import FIELD
 from regard.config.settings import BOUNDS, MAX_INTEGER
 from regard.errors import ConfigError
@@ -35,8 +36,6 @@ BYTES = 1 << 16
 """The most bytes of a TOML file: a config of every setting takes a tenth. """
 DOTS = 200
 """The most dots of a line of TOML: a key of n parts takes the parser n^2 steps."""
-SHOWN = 80
-"""The most characters of a key or a value that an error quotes."""
 
 
 def read(kind: type[Config], *sources: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Config:
@@ -156,7 +155,8 @@ def bounded(config: Any) -> None:
             raise ConfigError(
                 f"{path} needs to be {'above 0' if name in POSITIVE else f'{least} or more'}, got {quoted(value)}"
             )
-        if isinstance(value, int) and value > (most := BOUNDS.get(name, MAX_INTEGER)):
+        most = BOUNDS.get(name, MAX_INTEGER if isinstance(value, int) else math.inf)
+        if value > most:
             raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")
         if share and value >= 1:
             raise ConfigError(f"{path} needs to be a share below 1, got {value}")
@@ -170,23 +170,6 @@ def encodable(path: str, text: str) -> None:
         raise ConfigError(
             f"{path} needs to be UTF-8, since config.toml has it in, got {text!a}; give the file another name, or link to it"
         ) from error
-
-
-def quoted(value: Any) -> str:
-    """A value from outside as an error quotes it: short, on one line, whatever its size and depth."""
-    if isinstance(value, Mapping | list):
-        return f"{'a table' if isinstance(value, Mapping) else 'a list'} of {len(value):,}"
-    if isinstance(value, str):
-        return repr(value[:SHOWN]) + "..." * (len(value) > SHOWN)
-    if isinstance(value, int) and value.bit_length() > 4 * SHOWN:
-        return f"a number of {value.bit_length():,} bits"
-    return shortened(repr(value))
-
-
-def shortened(text: str, most: int = SHOWN) -> str:
-    """A text on one line, cut where it is longer."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text[: most + 1])
-    return line if len(text) <= most else f"{line[:most]}..."
 
 
 def shorthand(kind: Any, table: Any) -> Any:

@@ -17,11 +17,14 @@ BOUNDS = {
     **dict.fromkeys(("queries", "denoising_groups", "beam_groups", "stride", "height", "width", "glimpse_size"), 65_536),
     **dict.fromkeys(("max_frames", "episodes", "eval_episodes", "mbr_candidates", "beam", "rerank_top_k"), 65_536),
     **dict.fromkeys(("feedforward_size", "max_source_length", "max_target_length", "max_question_length"), 1_048_576),
-    "max_length": 1_048_576,
+    **dict.fromkeys(("max_length", "max_length_ratio"), 1_048_576),
+    **dict.fromkeys(("coverage_penalty", "diversity_penalty"), 1_000_000),
+    "length_penalty": 10,
     "vocab_size": 16_777_216,
 }
 """Upper bound of a setting, wherever it stands, so that building the network of an untrusted config takes bounded time: some
-ten times the largest published models. Memory is bounded by the weights that stand beside the config."""
+ten times the largest published models. Memory is bounded by the weights that stand beside the config. Penalties are bounded
+so that no score overflows."""
 MAX_INTEGER = 2**63 - 1
 """Upper bound of every other number: the largest signed 64-bit integer."""
 
