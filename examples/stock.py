@@ -1,4 +1,7 @@
-"""Stock-like prices: a forecast beside repeat-last, which it does not beat. python examples/stock.py OUT [steps]"""
+"""Stock-like prices: a forecast beside repeat-last, which it does not beat.
+
+python examples/stock.py OUT [steps]
+"""
 
 import csv
 import datetime
@@ -28,6 +31,6 @@ run = regard.train(
 model = run.load()
 print(model.tabulate(model.evaluate(out / "prices.csv")))
 print(
-    "Prices like these follow a random walk: the last one is the best forecast of the next. A model whose error is lower than "
-    "that of repeat-last\nwas lucky, or has read the future. What it can tell is how far prices will stray: the intervals."
+    "Prices like these follow a random walk: the last one is the best forecast of the next. A model whose error is lower\n"
+    "than that of repeat-last was lucky, or has read the future. What it can tell is how far prices will stray: the intervals."
 )
