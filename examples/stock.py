@@ -32,5 +32,5 @@ model = run.load()
 print(model.tabulate(model.evaluate(out / "prices.csv")))
 print(
     "Prices like these follow a random walk: the last one is the best forecast of the next. A model whose error is lower\n"
-    "than that of repeat-last was lucky, or has read the future. What it can tell is how far prices will stray: the intervals."
+    "than that of repeat-last was lucky, or has read the future. It can tell how far prices will stray: the intervals."
 )
