@@ -18,6 +18,7 @@ BUILD = ("make ", ". .venv/")
 SHORTER = {
     "regard compare ": " --train.max_steps=4",
     "regard train classify ": " --train.max_steps=2 --data.samples=100",
+    "regard train forecast ": " --train.max_steps=2 --data.samples=1",
 }
 """Settings that the test appends to commands of the page, whose output is not shown, so that it takes less time."""
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from regard.data.series.windows import Span, Windows, training_span
+from regard.tasks.forecast import linear
 from regard.tasks.forecast.linear import choose_look_back, fill_forward, fit_linear, gather_pairs, measure_linear
 
 from .test_evaluation import encode
@@ -17,19 +18,17 @@ def windows(values, look_back, horizon, rows=None):
 
 def test_a_season_is_continued_by_a_linear_map():
     train = windows(season(), 12, 6, rows=80)
-    linear = fit_linear(train, 12, 6)
-    assert linear.weight.shape == (6, 12)
-    assert linear.deviation.shape == (6, 1)
+    fitted = fit_linear(train, 12, 6)
+    assert fitted.weight.shape == (6, 12)
+    assert fitted.deviation.shape == (6, 1)
     later = Windows(train.series, [Span(90, 114)])
-    assert (
-        measure_linear(linear, later, 12, 6) < 0.05 < measure_linear(linear._replace(weight=0 * linear.weight), later, 12, 6)
-    )
+    assert measure_linear(fitted, later, 6) < 0.05 < measure_linear(fitted._replace(weight=0 * fitted.weight), later, 6)
 
 
 def test_a_level_that_a_training_has_not_had_moves_a_forecast_with_it():
-    linear = fit_linear(windows(season(), 12, 6), 12, 6)
+    fitted = fit_linear(windows(season(), 12, 6), 12, 6)
     near, far = windows(season(), 12, 6), windows(season() + 50, 12, 6)
-    assert measure_linear(linear, far, 12, 6) == pytest.approx(measure_linear(linear, near, 12, 6), rel=1e-2)
+    assert measure_linear(fitted, far, 6) == pytest.approx(measure_linear(fitted, near, 6), rel=1e-2)
 
 
 def test_missing_values_count_as_the_last_observed_one_and_not_in_an_error():
@@ -52,3 +51,11 @@ def test_the_look_back_with_the_lowest_error_on_validation_windows_is_chosen():
     chosen, errors = choose_look_back(sizes, train, valid, 5)
     assert chosen == 20
     assert errors[1] < errors[0]
+
+
+def test_of_a_long_look_back_the_last_steps_are_read(monkeypatch):
+    monkeypatch.setattr(linear, "MOST_STEPS", 12)
+    values = season(200)
+    fitted = fit_linear(windows(values, 60, 6), 60, 6)
+    assert fitted.weight.shape == (6, 12)
+    np.testing.assert_allclose(fitted.weight, fit_linear(windows(values, 60, 6), 12, 6).weight)

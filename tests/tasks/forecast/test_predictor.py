@@ -205,12 +205,8 @@ def test_the_commands_train_forecast_explain_and_evaluate(run, sales, future, tm
     assert out.read_text().startswith("shop,date,sales,")
     evaluated = run_command("evaluate", run, f"--data.test={sales}", "--backtest", "2")
     assert evaluated.exit_code == 0, evaluated.stderr
-    assert [line.split()[0] for line in evaluated.stdout.splitlines()[1:5]] == [
-        "patch",
-        "linear",
-        "seasonal-naive",
-        "repeat-last",
-    ]
+    names = [line.split("  ")[0] for line in evaluated.stdout.splitlines()[1:5]]
+    assert names == ["patch (trained)", "linear", "seasonal-naive", "repeat-last"]
     metrics = json.loads(run_command("evaluate", run, f"--data.test={sales}", "--json").stdout)
     assert metrics["mase"]["value"] > 0
     refused = run_command("predict", run, sales)

@@ -203,8 +203,9 @@ class Baselines:
         return point, naive_quantiles(point, history.deviation(origin, season), season, self.standard)
 
     def _linear(self, history: History, origin: int) -> tuple[Array, Array]:
-        known = history.filled[max(0, origin - self.look_back) : origin]
-        known = np.concatenate((np.repeat(known[:1], self.look_back - len(known), 0), known))
+        steps = self.linear.weight.shape[1]
+        known = history.filled[max(0, origin - steps) : origin]
+        known = np.concatenate((np.repeat(known[:1], steps - len(known), 0), known))
         point = self.linear.weight @ (known - known[-1]) + known[-1]
         return point, point[..., None] + self.linear.deviation[..., None] * np.array(self.standard)
 

@@ -93,7 +93,7 @@ class Forecasts:
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, with datetimes where the table has dates."""
         try:
-            import pandas
+            import pandas  # type: ignore[import-untyped]
         except ImportError as error:
             raise MissingExtraError("a DataFrame needs the pandas package: pip install pandas, or use to_csv()") from error
 

@@ -19,6 +19,9 @@ RIDGE = 0.1
 MOST_WINDOWS = 100_000
 """Most windows and targets that a fit reads, evenly spread over the training rows."""
 
+MOST_STEPS = 1024
+"""Most steps that the map reads, the last ones of a longer look-back: its Gram matrix is their square."""
+
 Matrix = NDArray[Any]
 
 
@@ -26,7 +29,7 @@ class LinearMap(NamedTuple):
     """Map from a look-back to a horizon, and the deviation of its errors at each step and target."""
 
     weight: Matrix
-    """(horizon, look-back)."""
+    """(horizon, look-back), of at most MOST_STEPS steps."""
     deviation: Matrix
     """(horizon, targets)."""
 
@@ -43,6 +46,7 @@ class Pairs(NamedTuple):
 
 def fit_linear(windows: Windows, look_back: int, horizon: int) -> LinearMap:
     """Ridge regression on training windows, in which missing values count as the last observed one."""
+    look_back = min(look_back, MOST_STEPS)
     pairs = gather_pairs(windows, look_back, horizon, MOST_WINDOWS)
     whole = pairs.observed.all(2)
     inputs, outputs = pairs.inputs[whole], pairs.outputs[whole]
@@ -56,9 +60,9 @@ def fit_linear(windows: Windows, look_back: int, horizon: int) -> LinearMap:
     return LinearMap(weight, np.sqrt((errors**2).sum(0) / counts).T.astype(np.float64))
 
 
-def measure_linear(linear: LinearMap, windows: Windows, look_back: int, horizon: int) -> float:
+def measure_linear(linear: LinearMap, windows: Windows, horizon: int) -> float:
     """Mean squared error of a linear map on windows."""
-    pairs = gather_pairs(windows, look_back, horizon, MOST_WINDOWS)
+    pairs = gather_pairs(windows, linear.weight.shape[1], horizon, MOST_WINDOWS)
     errors = (pairs.outputs - pairs.inputs @ linear.weight.T.astype(np.float32)) ** 2
     return float(errors[pairs.observed].mean()) if pairs.observed.any() else float("nan")
 
@@ -101,7 +105,7 @@ def choose_look_back(
 ) -> tuple[int, list[float]]:
     """The candidate whose linear forecast has the lowest error on the validation windows, and all errors."""
     errors = [
-        measure_linear(fit_linear(first, look_back, horizon), second, look_back, horizon)
+        measure_linear(fit_linear(first, look_back, horizon), second, horizon)
         for look_back, first, second in zip(candidates, train, valid, strict=True)
     ]
     return candidates[int(np.argmin(errors))], errors

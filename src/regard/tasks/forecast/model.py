@@ -10,7 +10,7 @@ from torch.nn import functional
 from regard.data.batch import Padded
 from regard.data.series.batch import SeriesSource
 from regard.tasks.forecast.calibration import Calibration
-from regard.tasks.forecast.linear import LinearMap
+from regard.tasks.forecast.linear import MOST_STEPS, LinearMap
 from regard.tasks.forecast.output import Output, Scale
 
 Values = Float[Tensor, "batch time targets"]
@@ -209,7 +209,7 @@ class LinearBuffers(nn.Module):
 
     def __init__(self, look_back: int, horizon: int, targets: int):
         super().__init__()
-        self.register_buffer("weight", torch.zeros(horizon, look_back))
+        self.register_buffer("weight", torch.zeros(horizon, min(look_back, MOST_STEPS)))
         self.register_buffer("deviation", torch.ones(horizon, targets))
 
     def set(self, linear: LinearMap) -> None:

@@ -308,10 +308,11 @@ class ForecastPredictor(ForwardPredictor):
     def tabulate(self, figures: Metrics) -> str:
         """Metrics as a table: a row for each method, and the intervals of the model below."""
         rows: dict[str, dict[str, Measurement]] = {}
+        own = f"{self.config.model.network} (trained)"
         for name, figure in figures.items():
             metric, method = split_name(name)
             if isinstance(figure, Measurement):
-                rows.setdefault(method or self.config.model.network, {})[metric] = figure
+                rows.setdefault(method or own, {})[metric] = figure
         columns = [metric for metric in next(iter(rows.values())) if metric != "loss"]
         wide = max(map(len, rows))
         lines = [" " * wide + "".join(f"{metric:>11}" for metric in columns)]
