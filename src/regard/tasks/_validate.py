@@ -143,9 +143,7 @@ RULES = {
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.label_smoothing": Rule(
-        lambda config: (
-            hasattr(config.model, "encoder") and not (_finds(config) or hasattr(config.model, "reranking_layers"))
-        ),
+        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
         "a task that chooses among words or labels",
     ),
     "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
@@ -230,7 +228,14 @@ def unwritten(config: Any) -> list[str]:
     """Paths of the settings that need a model that writes text; empty for a config whose models do."""
     search = [field.name for field in fields(config.search) if field.name != "batch_size"]
     of_texts = ["data.bleu_tokenizer", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
-    return [] if config.WRITES else of_texts
+    return [] if config.WRITES else [path for path in of_texts if path not in config.HEEDED]
+
+
+def rules_of(config: Any) -> dict[str, Rule]:
+    """Conditions that the family of a config has for its own settings."""
+    from regard.tasks.kinds.types import family  # imported late: kinds.types imports this folder
+
+    return dict(getattr(family(config), "RULES", {}))
 
 
 def heeded(configs: Sequence[Any], default: Any) -> None:
@@ -241,20 +246,22 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
                 f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
                 "it out"
             )
-    for path, rule in RULES.items():
-        if path.startswith(("model.", "dropout.")) and not hasattr(default.model, "encoder"):
-            continue  # rules of models that have an encoder by name
+    for path, rule in {**RULES, **rules_of(default)}.items():
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
-        model = configs[0].model
-        if not hasattr(model, "encoder"):
-            raise ConfigError(f"{path}={changed[0]} would change nothing: it needs {rule.needs}; leave it out")
-        decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
         raise ConfigError(
-            f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model has a {model.encoder} "
-            f"encoder{decoder} and the attention {model.attention.name}; leave it out"
+            f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model "
+            f"{_describe_model(configs[0].model)}; leave it out"
         )
+
+
+def _describe_model(model: Any) -> str:
+    """What a model has, by its settings."""
+    if not hasattr(model, "encoder"):
+        return f"is {getattr(model, 'network', type(model).__name__)}"
+    decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
+    return f"has a {model.encoder} encoder{decoder} and the attention {model.attention.name}"
 
 
 def trainable(config: Any) -> None:

@@ -30,6 +30,7 @@ from regard.tasks.anomaly.evaluation import compare
 from regard.tasks.anomaly.layers import Sizes
 from regard.tasks.anomaly.model import Detector, Memory
 from regard.tasks.anomaly.predictor import AnomalyPredictor, label_series, score_all
+from regard.tasks.anomaly.rules import RULES as RULES
 from regard.tasks.anomaly.scoring import Rows, collate
 from regard.tasks.anomaly.synthetic import COLUMNS
 from regard.tasks.anomaly.threshold import choose_threshold
@@ -228,7 +229,7 @@ class Evaluation:
     def set_thresholds(self, model: Detector) -> None:
         """Thresholds from the scores of the held-out rows, which follow those of the training rows."""
         settings = self.config.model
-        for place, name in enumerate(model.names):
+        for place, name in enumerate(model.detectors):
             if name not in self.baselines:
                 threshold = self.choose(model, name, settings.threshold, settings.alarm_rate)
                 if name != "model":
