@@ -229,7 +229,7 @@ class Evaluation:
     def set_thresholds(self, model: Detector) -> None:
         """Thresholds from the scores of the held-out rows, which follow those of the training rows."""
         settings = self.config.model
-        for place, name in enumerate(model.detectors):
+        for place, name in enumerate(model.names):
             if name not in self.baselines:
                 threshold = self.choose(model, name, settings.threshold, settings.alarm_rate)
                 if name != "model":
