@@ -13,6 +13,6 @@ fi
 out=$1
 shift
 : "${REGARD_DATA:?name the folder that holds nab}"
-REFRACTORY=${REFRACTORY:-0.2} python "$(dirname "$0")/series/nab.py" "$out" --model.name=memory --model.aggregate=last \
+REFRACTORY=${REFRACTORY:-0.2} python "$(dirname "$0")/series/nab.py" "$out" --model.detector=memory --model.aggregate=last \
   --data.window=1 --data.stride=1 --model.smooth=4 --model.likelihood=5000 --train.max_steps=60 --train.evaluate_every=60 \
   --train.learning_rate=0.05 "$@"

@@ -13,5 +13,5 @@ fi
 out=$1
 shift
 : "${REGARD_DATA:?name the folder that holds smap_msl}"
-python "$(dirname "$0")/series/smap_msl.py" "$out" --model.name=memory --model.aggregate=window --data.window=96 \
+python "$(dirname "$0")/series/smap_msl.py" "$out" --model.detector=memory --model.aggregate=window --data.window=96 \
   --model.baseline_window=128 --train.max_steps=60 --train.evaluate_every=60 --train.learning_rate=0.05 "$@"

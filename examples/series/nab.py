@@ -79,18 +79,15 @@ def find_rows(times: np.ndarray, first: str, last: str) -> tuple[int, int]:
 
 def score_gaussian(values: np.ndarray) -> np.ndarray:
     """Scores of the windowed Gaussian: 1 less the tail probability of a value among those before it."""
-    scores, rows, waiting, mean, deviation = np.zeros(len(values)), [], [], 0.0, 1.0
+    scores, first, mean, deviation = np.zeros(len(values)), 0, 0.0, 1.0
     for step, value in enumerate(values.tolist()):
-        if rows:
+        if step:
             scores[step] = 1 - 0.5 * math.erfc(abs(value - mean) / deviation / math.sqrt(2))
-        if len(rows) < GAUSSIAN_ROWS:
-            rows.append(value)
-        else:
-            waiting.append(value)
-            if len(waiting) < GAUSSIAN_STEP:
+        if step + 1 - first > GAUSSIAN_ROWS:
+            if step + 1 - first < GAUSSIAN_ROWS + GAUSSIAN_STEP:
                 continue
-            rows, waiting = rows[GAUSSIAN_STEP:] + waiting, []
-        mean, deviation = float(np.mean(rows)), float(np.std(rows)) or 1e-6
+            first += GAUSSIAN_STEP
+        mean, deviation = float(values[first : step + 1].mean()), float(values[first : step + 1].std()) or 1e-6
     return scores.round(GAUSSIAN_DIGITS)
 
 

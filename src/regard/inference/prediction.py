@@ -17,8 +17,8 @@ class Prediction(NamedTuple):
     the source, averaged over its heads. `links` are (source token, target token) pairs. The source tokens of an image are
     the cells of a feature map, row after row, behind one for the whole image where the model has such; `grid` is the map's
     number of rows and columns. `boxes` are those of detected objects, one for each target token: left, top, right and
-    bottom, in pixels of the image as it is; `scores` are their probabilities. `fields` are the answer in JSON where it is a
-    table and not a text.
+    bottom, in pixels of the image as it is; `scores` are their probabilities. `fields` are those that JSON has beside the
+    text, of an answer that is a table.
     """
 
     text: str

@@ -143,9 +143,7 @@ RULES = {
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.label_smoothing": Rule(
-        lambda config: (
-            hasattr(config.model, "encoder") and not (_finds(config) or hasattr(config.model, "reranking_layers"))
-        ),
+        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
         "a task that chooses among words or labels",
     ),
     "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
@@ -248,10 +246,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
                 f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
                 "it out"
             )
-    own = rules_of(default)
-    for path, rule in {**RULES, **own}.items():
-        if path not in own and path.startswith(("model.", "dropout.")) and not hasattr(default.model, "encoder"):
-            continue  # rules of models that have an encoder by name
+    for path, rule in {**RULES, **rules_of(default)}.items():
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
@@ -275,11 +270,6 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
-    if train.max_epochs is not None and train.max_steps != type(config)().train.max_steps:
-        raise ConfigError(
-            f"train.max_epochs={train.max_epochs:g} and train.max_steps={train.max_steps} are both the length of the "
-            "training: use one of them"
-        )
     if train.schedule == "noam" and train.warmup_steps < 1:
         raise ConfigError(
             f"train.schedule=noam needs train.warmup_steps of 1 or more, got {train.warmup_steps}; the paper has 4000"

@@ -85,7 +85,7 @@ def test_the_loss_counts_observed_values_alone(tmp_path):
 
 
 def test_a_memory_does_not_expect_a_window_from_itself(table):
-    experiment = build(table, model=AnomalyModel(name="memory", memory=100, clusters=3))
+    experiment = build(table, model=AnomalyModel(detector="memory", memory=100, clusters=3))
     memory = experiment.model.network.memory
     with torch.no_grad():
         memory.log_width.fill_(-9)

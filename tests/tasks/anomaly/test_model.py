@@ -13,7 +13,7 @@ SIZES = Sizes(1, 16, 0, 0)
 
 def build(name, **settings):
     torch.manual_seed(0)
-    model = AnomalyModel(name=name, hidden_size=8, feedforward_size=8, heads=2, memory=6, clusters=3, **settings)
+    model = AnomalyModel(detector=name, hidden_size=8, feedforward_size=8, heads=2, memory=6, clusters=3, **settings)
     return Detector(model, AnomalyDropout(), SIZES).eval()
 
 

@@ -144,7 +144,7 @@ def test_rows_without_times_are_numbered(folder):
         "anomaly",
         out=folder / "plain",
         data={"train": plain, "window": 8},
-        model={"name": "memory", "clusters": 3},
+        model={"detector": "memory", "clusters": 3},
         train={"max_steps": 1},
         quiet=True,
     )
@@ -158,7 +158,7 @@ def test_rows_of_another_step_are_refused(folder):
         "anomaly",
         out=folder / "numbered",
         data={"train": numbered, "time": "t", "window": 8},
-        model={"name": "memory", "clusters": 3},
+        model={"detector": "memory", "clusters": 3},
         train={"max_steps": 1},
         quiet=True,
     )

@@ -96,7 +96,7 @@ def series_settings(data: AnomalyData) -> SeriesData:
 class AnomalyModel(Section):
     """A detector: what it expects of a window, how errors become the score of a step, and when a score is an alarm."""
 
-    name: Literal["reconstruction", "memory", "forecast", "association"] = "reconstruction"
+    detector: Literal["reconstruction", "memory", "forecast", "association"] = "reconstruction"
     """The detector: an attention autoencoder, attention to windows of the training rows, a forecast of each patch from those
     before it, or the Anomaly Transformer, which compares prior and series association (and ranks low in TSB-AD)."""
     hidden_size: int = 32
@@ -112,15 +112,15 @@ class AnomalyModel(Section):
     patch: int = 4
     """Steps of a patch: one vector of the network."""
     latents: int = 4
-    """Vectors that a window is squeezed into (model.name=reconstruction)."""
+    """Vectors that a window is squeezed into (model.detector=reconstruction)."""
     latent_size: int = 4
     """Numbers of each of them."""
     memory: int = 2000
-    """Windows of the training rows that are stored, at most (model.name=memory)."""
+    """Windows of the training rows that are stored, at most (model.detector=memory)."""
     association_weight: float = 3.0
-    """Weight λ of the association discrepancy (model.name=association)."""
+    """Weight λ of the association discrepancy (model.detector=association)."""
     temperature: float = 50.0
-    """Factor on the discrepancy before the softmax of the score (model.name=association)."""
+    """Factor on the discrepancy before the softmax of the score (model.detector=association)."""
     reduce: Literal["mean", "max"] = "mean"
     """The error of a step is the mean over the targets, or that of the worst one."""
     aggregate: Literal["mean", "window", "last"] = "mean"

@@ -30,6 +30,7 @@ from regard.tasks.anomaly.evaluation import compare
 from regard.tasks.anomaly.layers import Sizes
 from regard.tasks.anomaly.model import Detector, Memory
 from regard.tasks.anomaly.predictor import AnomalyPredictor, label_series, score_all
+from regard.tasks.anomaly.rules import RULES as RULES
 from regard.tasks.anomaly.scoring import Rows, collate
 from regard.tasks.anomaly.synthetic import COLUMNS
 from regard.tasks.anomaly.threshold import choose_threshold

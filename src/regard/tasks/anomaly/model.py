@@ -26,7 +26,7 @@ class Detection(NamedTuple):
 
     expected: Values
     discrepancy: Float[Tensor, "batch time"] | None = None
-    """Association discrepancy of each step (model.name=association)."""
+    """Association discrepancy of each step (model.detector=association)."""
     penalty: Float[Tensor, ""] | None = None
     """What a detector adds to the mean squared error of a batch while it is trained."""
     weights: Mapping[str, Weights] = MappingProxyType({})
@@ -207,7 +207,7 @@ class Detector(nn.Module):
 
     def __init__(self, settings: AnomalyModel, dropout: AnomalyDropout, sizes: Sizes):
         super().__init__()
-        self.network = NETWORKS[settings.name](settings, dropout, sizes)
+        self.network = NETWORKS[settings.detector](settings, dropout, sizes)
         self.reduce, self.aggregate, self.temperature = settings.reduce, settings.aggregate, settings.temperature
         window = settings.baseline_window or sizes.window
         self.k_means = KMeans(settings.clusters, window * sizes.targets)
