@@ -1,7 +1,9 @@
 """Attention viewer: regard view."""
 
 import dataclasses
+import functools
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,8 @@ from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from regard.inference.predictor import Predictor
+    from regard.viewer.html.server import Model
     from regard.viewer.trace import Trace
 
 FILM = "film.attn.safetensors"
@@ -82,7 +86,7 @@ def view(
         elif html is not None:
             _write(traces, html, budget, state, language)
         else:
-            _serve(traces, state, language, port, browser)
+            _serve(traces, state, language, port, browser, _model(what, beam, device, task_options))
     except (ValueError, LookupError) as error:  # unknown attentions, heads or states: the text has the reason
         raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
 
@@ -148,11 +152,21 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, options:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
+    return _record(_load(path, beam, device, options), path, text, beam)
+
+
+def _load(path: Path, beam: int | None, device: str, options: Mapping[str, str]) -> "Predictor":
+    """A model with the options of the command."""
     from regard.inference.load import load
 
     model = load(path, device)
     model.check_search_options({"beam": beam}, ())
     model.set_options(options)
+    return model
+
+
+def _record(model: "Predictor", path: Path, text: str, beam: int | None) -> "Trace":
+    """What a model does with an input."""
     text = model.complete(text)
     if not model.is_known(text):
         raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
@@ -180,11 +194,41 @@ def _save_figure(trace: "Trace", kind: str, out: Path | None, attention: str | N
     typer.echo(str(out))
 
 
-def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool) -> None:
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+"""Endings of pictures, which a page of a model that looks at pictures takes."""
+
+
+def _model(what: list[str], beam: int | None, device: str, options: Mapping[str, str]) -> "Model | None":
+    """What records further inputs of a served page: the models of the command, which stay loaded once they were asked."""
+    from regard.viewer.html.server import Model
+
+    *paths, last = map(Path, what)
+    if not paths or not _is_input(last, len(paths)) or not all(map(_is_model, paths)):
+        return None  # traces, which hold their inputs
+    picture = os.path.exists(last)
+    if picture and (last.is_dir() or last.suffix.lower() not in PICTURES):
+        return None  # sounds and frames have no field on the page
+    load = functools.cache(lambda path: _load(path, beam, device, options))
+
+    def record(text: str) -> "list[Trace]":
+        return name_traces([_record(load(path), path, text, beam) for path in paths], paths)
+
+    def record_picture(content: bytes) -> "list[Trace]":
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "picture"
+            file.write_bytes(content)
+            return record(str(file))
+
+    return Model("picture", record_picture) if picture else Model("text", record)
+
+
+def _serve(
+    traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool, model: "Model | None" = None
+) -> None:
     from regard.viewer.html.server import Server
     from regard.viewer.html.view import announce
 
-    with Server(traces, port=port, state=state, language=language) as server:
+    with Server(traces, port=port, state=state, language=language, model=model) as server:
         announce(server, browser, server.opens)
         try:
             while True:
