@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 
+os.environ.pop("COLUMNS", None)  # output is wrapped to it
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker of pytest-xdist has one core, and what it starts has no other
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # some virtual machines announce AMX and die of it
 

@@ -8,7 +8,7 @@ import pytest
 import regard
 from regard import tasks
 from regard.api import read_config, read_run_config
-from regard.config import Model, Train
+from regard.config import Dropout, Model, Train
 from regard.errors import ConfigError, DataError, RefusedError
 from regard.tasks import experiment
 
@@ -64,15 +64,22 @@ def test_a_toml_file_comes_before_what_is_named(tmp_path):
     ("settings", "text"),
     [
         ({"train": {"learning_rate": "abc"}}, "train.learning_rate needs to be a number, got 'abc'"),
-        ({"train": Train(learning_rate="abc")}, "train.learning_rate needs to be a number, got 'abc'"),
         ({"train": {"learning_rat": 0.1}}, r"no setting train\.learning_rat; did you mean train\.learning_rate\?"),
         ({"model": {"attention": "aditive"}}, "did you mean 'additive'"),
         ({"config": {"trian": {}}}, "no setting trian; did you mean train"),
         ({"config": 3}, "config needs to be a TOML file, a table or a Config of the task 'reverse', got int"),
         ({"config": tasks.find("caption").Config()}, "a Config of the task 'reverse', got Config"),
-        ({"train": 3}, "train needs to be a table of settings, got int"),
         ({"model": {"norm": "post"}}, r"model\.norm=post would change nothing"),
         ({"train": {"schedule": "noam"}}, "needs train.warmup_steps of 1 or more"),
+        ({"learning_rate": "abc"}, r"no setting learning_rate; did you mean train\.learning_rate\?"),
+        ({"train": Dropout()}, "train needs to be a Train, got Dropout"),
+        ({"model": {"attention": 3}}, "model.attention needs to be a name, or a table of settings with one, got 3"),
+        (
+            {"model": {"attention": "my_scores.py"}},
+            "model.attention needs a class of the file my_scores.py: model.attention=my_s",
+        ),
+        ({"components": 3}, "a component is handed over as a class, a Python file or the name of an installed one, got int"),
+        ({"components": "nowhere.py"}, "nowhere.py is missing; give the Python file that holds the component"),
         ({"data": {"lr": 3}}, r"did you mean train\.learning_rate\?"),
     ],
     ids=str,
@@ -81,6 +88,15 @@ def test_a_mistake_is_refused_before_data_is_read(settings, text, tmp_path):
     data = {"train": Path("nowhere.tsv")} | settings.pop("data", {})
     with pytest.raises((ConfigError, LookupError), match=text):
         regard.train("reverse", data=data, out=tmp_path / "run", **settings)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.unhooked  # the check of types would raise first
+def test_a_value_of_another_type_in_a_dataclass_is_refused_too(tmp_path):
+    with pytest.raises(ConfigError, match=r"train\.learning_rate needs to be a number, got 'abc'"):
+        regard.train("reverse", train=Train(learning_rate="abc"), out=tmp_path / "run")
+    with pytest.raises(ConfigError, match="train needs to be a table of settings, got int"):
+        regard.train("reverse", train=3, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -3,7 +3,7 @@
     errors inputs user_cache regular_files io manifest registry tree boundary components  <-  config  <-  attention  <-  kernels
     config  <-  data
     kernels data  <-  models  <-  metrics  <-  decoding  <-  alignment  <-  losses  <-  training  <-  viewer  <-  inference
-    <-  tasks  <-  interop  <-  testing  <-  api  <-  compare  <-  cli
+    <-  tasks  <-  interop  <-  huggingface  <-  testing  <-  api  <-  compare  <-  cli
 
 All imports count: of a module, inside functions, and under TYPE_CHECKING.
 """
@@ -44,6 +44,7 @@ ORDER = (
     "inference",
     "tasks",
     "interop",
+    "huggingface",
     "testing",
     "api",
     "compare",
@@ -63,10 +64,10 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(path: Path) -> set[str]:
-    """The modules of the package that a file imports anywhere."""
-    targets = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports(path: Path, *, functions: bool = True) -> set[str]:
+    """The modules of the package that a file imports anywhere; without `functions`, at the top of the module alone."""
+    targets, tree = set(), ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if functions else tree.body:
         if isinstance(node, ast.Import):
             targets |= {alias.name for alias in node.names if alias.name.startswith("regard.")}
         elif isinstance(node, ast.ImportFrom):
@@ -122,6 +123,11 @@ def test_every_package_has_a_place_in_the_order():
 
 def test_imports_point_to_the_left_but_for_those_that_are_listed():
     assert violations() == LAZY
+
+
+def test_those_that_are_listed_stand_in_functions():
+    top = {(module, target) for module, _ in LAZY for target in imports(MODULES[module], functions=False)}
+    assert not top & LAZY
 
 
 def test_an_import_to_the_right_is_found_wherever_it_stands(tmp_path):

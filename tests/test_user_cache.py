@@ -8,7 +8,15 @@ import tempfile
 import pytest
 
 from regard import user_cache
-from regard.user_cache import INDUCTOR, cache_folder, is_private, set_compiler_cache, temporary_folder
+from regard.user_cache import (
+    INDUCTOR,
+    TRITON,
+    cache_folder,
+    is_private,
+    set_compiler_cache,
+    set_kernel_cache,
+    temporary_folder,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +88,49 @@ def test_a_folder_of_another_user_is_refused(tmp_path, place):
     elsewhere(r".* belongs to another user \(uid 12345\)")
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_below_one_of_another_user_is_refused(tmp_path, monkeypatch):
+    above = tmp_path / "shared"
+    above.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(above / "mine" / "cache"))
+    assert cache_folder("compiled").is_dir()
+    os.chown(above, 12345, 12345)
+    elsewhere(r".*shared belongs to another user \(uid 12345\)")
+
+
+@pytest.mark.parametrize(("mode", "good"), [(0o777, False), (0o770, False), (0o1777, True), (0o755, True)])
+def test_a_folder_below_one_that_others_can_write_is_refused_unless_that_is_sticky(tmp_path, monkeypatch, mode, good):
+    above = tmp_path / "shared"
+    above.mkdir()
+    above.chmod(mode)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(above / "mine"))
+    if good:
+        assert cache_folder("compiled") == above / "mine" / "regard" / "compiled"
+    else:
+        elsewhere(rf"other users can write .*shared \(mode {mode:o}; chmod go-w mends that\)")
+
+
+def test_folders_above_the_home_folder_are_the_systems(tmp_path, monkeypatch):
+    home = tmp_path / "shared" / "home"
+    home.mkdir(parents=True)
+    home.parent.chmod(0o777)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    assert cache_folder("compiled") == home / ".cache" / "regard" / "compiled"
+    home.chmod(0o777)
+    elsewhere(r"other users can write .*home \(mode 777; chmod go-w mends that\)")
+
+
+@pytest.mark.parametrize("cache", ["model", "model/cache", "model/checkpoints/1/cache"])
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
+def test_a_folder_in_a_model_directory_is_refused(tmp_path, monkeypatch, cache, variable):
+    (tmp_path / cache).mkdir(parents=True)
+    (tmp_path / "model" / "manifest.json").write_text("{}")
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setenv(variable, str(tmp_path / cache))
+    elsewhere(r".* lies in .*model, which has a manifest.json as model directories do")
+
+
 def test_what_cannot_be_made_or_written_is_refused(tmp_path, monkeypatch):
     (tmp_path / "regard").write_text("a file in the way")
     elsewhere(r".*regard cannot be used \(File exists\)")
@@ -126,6 +177,19 @@ def test_the_compilers_cache_is_the_users_unless_the_user_has_chosen_another(tmp
         monkeypatch.setenv(INDUCTOR, shared)
         set_compiler_cache()
         assert os.environ[INDUCTOR] == str(tmp_path / "regard" / "inductor")
+
+
+def test_tritons_cache_is_the_users_unless_the_user_has_chosen_another(tmp_path, monkeypatch):
+    for name in TRITON:
+        monkeypatch.setenv(name, "")
+    set_kernel_cache()
+    assert os.environ["TRITON_CACHE_DIR"] == str(tmp_path / "regard" / "triton")
+    assert stat.S_IMODE((tmp_path / "regard" / "triton").stat().st_mode) == 0o700
+    for name in TRITON:
+        monkeypatch.setenv("TRITON_CACHE_DIR", "")
+        monkeypatch.setenv(name, "elsewhere")
+        set_kernel_cache()
+        assert os.environ["TRITON_CACHE_DIR"] == ("" if name == "TRITON_HOME" else "elsewhere")
 
 
 def test_pytorch_and_triton_take_the_cache_that_is_set(tmp_path, monkeypatch):

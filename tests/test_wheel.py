@@ -37,7 +37,7 @@ def test_the_page_and_everything_it_needs_is_in_the_wheel(wheel):
     for needed in ("static/viewer.html", "static/palettes.json", "io/schema.json"):
         assert f"regard/viewer/{needed}" in names
     assert "regard/py.typed" in names
-    assert {"regard/decoding/engines/cpp/lanes.hpp", "regard/decoding/engines/cpp/search.cpp"} < set(names)
+    assert {"regard/decoding/engines/cpp/simd.hpp", "regard/decoding/engines/cpp/search.cpp"} < set(names)
     assert not [name for name in names if "node_modules" in name or name.endswith((".ts", ".tsx"))]
 
 

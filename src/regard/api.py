@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from regard import config as configuration
 from regard import registry
 from regard.components import HANDED, Handed, Source, hand_over, hand_over_named
-from regard.config.section import Section, named_settings
+from regard.config.section import Section, check_kind, named_settings
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def train(
     dropout: Settings | None = None,
     train: Settings | None = None,
     search: Settings | None = None,
-    components: Iterable[Handed] = (),
+    components: Handed | Iterable[Handed] = (),
     quiet: bool = False,
+    **misplaced: Any,
 ) -> TrainedRun:
     """Train a model of a task into the directory `out`, or resume the run that is there; as `regard train`.
 
@@ -68,10 +69,11 @@ def train(
     TOML file, a table of sections or the task's `Config`), else the task's default. Without a task the run in `out` is
     resumed with its own settings. A component of one's own is named by its file, model={"attention": "my_scores.py:L1"}; one
     that `config` or the run names is handed over by `components` (a class or a file). All settings are checked before data
-    is read. Progress is written to standard error.
+    is read: an argument that is no section, as in learning_rate=0.01, is refused with the section that has it. Progress is
+    written to standard error.
     """
     sections = {"data": data, "model": model, "dropout": dropout, "train": train, "search": search}
-    table = {name: named_settings(section, name) for name, section in sections.items() if section is not None}
+    table = {name: named_settings(section, name) for name, section in sections.items() if section is not None} | misplaced
     directory = Path(out)
     with hand_over(components):
         hand_over_named(_flatten(table))
@@ -81,6 +83,9 @@ def train(
             task, settings = read_run_config(directory, table)
         else:
             raise ConfigError('a config needs its task: regard.train("translate", config=..., out=...)')
+        for name, section in sections.items():
+            if isinstance(section, Section):
+                check_kind(section, getattr(settings, name), name)
         return TrainedRun(directory, train_config(task, settings, directory, quiet=quiet), HANDED.get())
 
 

@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
-from importlib.abc import InspectLoader
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -72,10 +71,11 @@ HANDED: ContextVar[tuple[Source, ...]] = ContextVar("HANDED", default=())
 """Files that the user's command, or call, has handed over: what a config names comes from these, or is refused."""
 
 
-class _Loader(InspectLoader):
+class _Loader(SourceFileLoader):
     """Loader of a module from bytes: what was digested is what runs, and no bytecode is cached."""
 
-    def __init__(self, source: Source):
+    def __init__(self, name: str, source: Source):
+        super().__init__(name, str(source.path))
         self.source = source
 
     def get_source(self, fullname: str) -> str:
@@ -92,9 +92,10 @@ def split_reference(text: str) -> tuple[str, str] | None:
 
 
 @contextmanager
-def hand_over(components: Iterable[Handed]) -> Iterator[None]:
+def hand_over(components: Handed | Iterable[Handed]) -> Iterator[None]:
     """Let configs that are opened inside name these components. Nothing is imported before a digest was compared."""
-    token = HANDED.set((*HANDED.get(), *map(read_component, components)))
+    single = isinstance(components, str | os.PathLike | type | Source) or not isinstance(components, Iterable)
+    token = HANDED.set((*HANDED.get(), *map(read_component, [components] if single else components)))
     try:
         yield
     finally:
@@ -106,14 +107,21 @@ def hand_over_named(settings: Iterable[tuple[str, Any]]) -> None:
     for path, value in settings:
         for part in value.split("+") if path.startswith("model.") and isinstance(value, str) else ():
             reference = split_reference(part)
+            if part.endswith(SUFFIX):
+                raise ConfigError(_without_class(part, path))
             if reference is not None and not REFERENCE.fullmatch(part):
                 HANDED.set((*HANDED.get(), read_source(reference[0])))
             elif part.isidentifier() and not is_builtin_name(part) and part in list_entry_points():
                 HANDED.set((*HANDED.get(), read_component(part)))
 
 
+def _without_class(part: str, path: str) -> str:
+    """Text about a Python file that a setting names without a class."""
+    return f"{path} needs a class of the file {part}: {path}={part}:CLASS"
+
+
 def list_handed() -> list[str]:
-    """What was handed over, as another process of the same user would name it."""
+    """Components handed over, by names that another process of the same user understands."""
     return [str(source.path.absolute()) if source.entry is None else source.entry.name for source in HANDED.get()]
 
 
@@ -175,7 +183,7 @@ def _missing(title: str, known: str | None) -> str:
 
 
 def read_component(component: Handed) -> Source:
-    """What a user hands over, read but not imported: a Python file, the file of a class, or that of an entry point."""
+    """Component of a user, read but not imported: a Python file, the file of a class, or that of an entry point."""
     if isinstance(component, Source):
         return component
     if isinstance(component, type):
@@ -185,6 +193,11 @@ def read_component(component: Handed) -> Source:
                 f"{component.__name__} has no file, whose digest would name it; put the class into a Python file"
             )
         return read_source(file)._replace(component=component)
+    if not isinstance(component, str | os.PathLike):
+        raise ConfigError(
+            "a component is handed over as a class, a Python file or the name of an installed one, got "
+            f"{type(component).__name__}"
+        )
     text = os.fspath(component)
     parts = split_reference(text)
     if parts is not None or text.endswith(SUFFIX):
@@ -237,6 +250,18 @@ def _load_component(source: Source, name: str) -> type[Any]:
     return component
 
 
+def open_component(reference: str) -> type[Any]:
+    """The class that a user names: "my_scores.py:L1", or the name of an installed component."""
+    parts = split_reference(reference)
+    if parts is not None and parts[1]:
+        return find_class(read_source(parts[0]), parts[1])
+    if not reference.endswith((SUFFIX, ":")) and reference in list_entry_points():
+        return _load_component(read_component(reference), reference)
+    raise ConfigError(
+        f"{reference!r} names no class in a Python file; write it as my_scores.py:L1, or name an installed component"
+    )
+
+
 def read_source(path: Path | str) -> Source:
     """Read a Python file of components, without running it."""
     try:
@@ -251,7 +276,7 @@ def import_source(source: Source) -> ModuleType:
     name = f"{PREFIX}{source.digest[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = ModuleSpec(name, _Loader(source), origin=str(source.path))
+    spec = ModuleSpec(name, _Loader(name, source), origin=str(source.path))
     spec.has_location = True
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up while it runs

@@ -2,10 +2,10 @@
 
     XDG_CACHE_HOME, else ~/.cache  /  regard  /  KIND  /  one entry for each digest
 
-What lies here is loaded as code, so nobody but the user may be able to write it: from the cache's root down the owner and
-mode of every folder are checked before it is used, and those of a library before it is loaded. Where that fails, a temporary
-folder takes its place, which is removed when the program ends. Nothing of this lies in a model directory, which somebody
-else may have made.
+What lies here is loaded as code, so nobody but the user may be able to write or exchange it: the owner and mode of every
+folder are checked before it is used (those above the home folder excepted), and those of a library before it is loaded.
+Where that fails, a temporary folder takes its place, which is removed when the program ends. Nothing of this lies in a
+model directory, which somebody else may have made, even where XDG_CACHE_HOME names one.
 """
 
 import atexit
@@ -20,8 +20,12 @@ from pathlib import Path
 NAME = "regard"
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """The bits of a mode that let others write."""
+MANIFEST = "manifest.json"
+"""The file that every model directory has."""
 INDUCTOR = "TORCHINDUCTOR_CACHE_DIR"
 """The variable that tells PyTorch's compiler where its cache is; kernels of Triton that it compiles lie below it."""
+TRITON = ("TRITON_CACHE_DIR", "TRITON_HOME")
+"""The variables that tell Triton where its cache is."""
 
 
 def cache_folder(kind: str) -> Path:
@@ -50,7 +54,7 @@ def temporary_folder() -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
+    """True if a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
     return _objection(path) is None
 
 
@@ -66,13 +70,23 @@ def set_compiler_cache() -> None:
         os.environ[INDUCTOR] = str(cache_folder("inductor"))
 
 
+def set_kernel_cache() -> None:
+    """Point Triton's cache at the user's cache folder; call it before a kernel is launched.
+
+    Triton loads the code that it finds there, and checks neither owner nor mode. A folder that the user has named for it in
+    a variable stays.
+    """
+    if not any(os.environ.get(name) for name in TRITON):
+        os.environ[TRITON[0]] = str(cache_folder("triton"))
+
+
 def _create(root: Path, folder: Path) -> str | None:
     """Create a folder and those between it and the root of the user's caches; the reason where one cannot be trusted."""
     if not root.is_absolute():
         return "there is no home folder"
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        why = _objection(root.resolve(), shared=True)
+        why = _objection_above(root.resolve())
         for path in (folder.parent, folder):
             if why is None:
                 path.mkdir(exist_ok=True, mode=0o700)
@@ -82,8 +96,22 @@ def _create(root: Path, folder: Path) -> str | None:
     return why if why is not None or os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"
 
 
+def _objection_above(root: Path) -> str | None:
+    """Why the root of the user's caches cannot be trusted, or None.
+
+    Whoever can write a folder above it can put another in its place, such as a directory of models that the user has
+    unpacked. Those above the home folder are the system's.
+    """
+    folders = [root, *root.parents]
+    if (model := next((folder for folder in folders if (folder / MANIFEST).exists()), None)) is not None:
+        return f"{root} lies in {model}, which has a {MANIFEST} as model directories do"
+    home = Path(os.path.expanduser("~")).resolve()
+    own = folders[: folders.index(home) + 1] if home in folders else folders
+    return next((why for folder in own if (why := _objection(folder, shared=True)) is not None), None)
+
+
 def _objection(path: Path, shared: bool = False) -> str | None:
-    """Why a file or folder cannot be trusted, or None. A `shared` one may be root's, and written by others if sticky."""
+    """Reason why a file or folder is not trusted, or None. A `shared` one may be root's, and written by others if sticky."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link"

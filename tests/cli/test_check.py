@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard import cli
-from regard.cli.check import open_component
+from regard.components import open_component
 
 pytestmark = pytest.mark.unhooked
 

@@ -36,6 +36,12 @@ def test_a_test_set_is_needed(run_directory):
     assert "held out" not in done.stderr
 
 
+def test_a_table_without_its_setting_is_answered_with_that():
+    done = regard("evaluate", "run", "test.tsv")
+    assert done.returncode == 2
+    assert done.stderr == "regard: test.tsv is a file, and no setting; a table is named by --data.test=test.tsv\n"
+
+
 def test_a_run_that_held_lines_out_says_so_and_where_their_figures_are(tmp_path):
     path, run = tmp_path / "pairs.tsv", tmp_path / "run"
     path.write_text("".join(f"{word}\t{word} {word}\n" for word in "abcdef"), encoding="utf-8")
@@ -54,3 +60,19 @@ def test_figures_stand_below_each_other_under_wide_letters():
     found = Measurement(50.0, 40.0, 60.0, "ap")
     lines = format_figures({"map50": found, "ap 正方形": found, "ap 五角星的一种别的": found}).splitlines()
     assert [cell_len(line.partition(" 50.00")[0]) for line in lines] == [20, 20, 20]
+
+
+def test_other_predictors_stand_in_a_table_above_what_the_metrics_are():
+    figures = {
+        "f1": Measurement(50.0, 50.0, 50.0, "F1 of the alarms"),
+        "loss": Measurement(1.0, 0.5, 1.5, "nats"),
+        "k_means.f1": Measurement(40.0, 40.0, 40.0, "F1 of the alarms"),
+    }
+    assert format_figures(figures).splitlines() == [
+        "            f1",
+        "model    50.00",
+        "k_means  40.00",
+        "",
+        "f1           F1 of the alarms",
+        "loss           1.00   95 % [0.50, 1.50]   nats",
+    ]

@@ -73,6 +73,15 @@ def test_a_mistake_is_one_paragraph_and_exit_code_two(arguments, message):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("abc", "a whole number, got 'abc'"), ("1.5", "a whole number, got '1.5'"), ("0", "1 or more, got '0'")],
+)
+def test_a_value_of_an_option_is_refused_in_the_words_of_settings(value, words):
+    result = run("predict", "run", "Tom", "--beam", value)
+    assert (result.exit_code, result.stderr) == (2, f"regard: --beam needs to be {words}\n")
+
+
 @pytest.mark.parametrize("arguments", [["show"], ["list", "--colour"], ["paint"]], ids=str)
 def test_a_command_line_that_cannot_be_read_is_exit_code_two(arguments):
     result = run(*arguments)

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +20,7 @@ from regard.cli._predict_io import AnswerWriter, write_to_file
 from regard.cli._progress import ProgressLine
 from regard.errors import DataError, RefusedError
 
-from .killed import Model
+from .killed import Constraints, Model
 
 WORK = {"input": "a", "model": "b", "settings": "c"}
 
@@ -236,7 +235,7 @@ def test_killed_at_any_instant_it_ends_with_what_an_undisturbed_run_writes(tmp_p
     assert told["kills"] >= 20
     assert told["same"]
     assert told["left"] == []
-    assert told["strange"] == [13, 14]
+    assert told["strange"] == [13, 14, 300]
 
 
 @pytest.mark.soak
@@ -248,12 +247,14 @@ def test_killed_a_thousand_times_it_ends_with_what_an_undisturbed_run_writes(tmp
 
 def half_written(out: Path) -> str:
     """Answer lines of which some are long; what stood in the way."""
-    wish = SimpleNamespace(prefix="", include=(), exclude=())
+    constraints = Constraints()
     texts = [f"line {number} 猫{'x' * (number * 37 % 23) ** 2}" for number in range(30)]
     try:
         with Journal(out, WORK) as journal:
             progress = ProgressLine(None, stream=io.StringIO())
-            write_to_file(AnswerWriter(Model(), as_json=True), [(text, wish) for text in texts], journal, 12, progress)
+            write_to_file(
+                AnswerWriter(Model(), as_json=True), [(text, constraints) for text in texts], journal, 12, progress
+            )
     except DataError as error:
         return str(error)
     return ""

@@ -204,3 +204,11 @@ def test_scores_after_any_kill_are_those_of_an_undisturbed_run(run_directory, tm
         stops += 1
     assert stops > 2
     assert (tmp_path / "wild.txt").read_bytes() == (tmp_path / "calm.txt").read_bytes()
+
+
+def test_an_input_that_is_the_name_of_a_file_is_warned_of(run_directory, tmp_path):
+    (tmp_path / "in.txt").write_text("Tom chases Jerry\n")
+    done = regard("predict", run_directory, tmp_path / "in.txt")
+    name = tmp_path / "in.txt"
+    assert f"regard: {name} is a file, and its name is read as the input; --file {name} answers its lines" in done.stderr
+    assert done.stderr.endswith("input:1 has nothing in it that the model knows; its answer was left empty\n")

@@ -58,7 +58,7 @@ def test_a_model_searches_by_what_it_is_told_and_keeps_the_rest():
         (["search.diversity_penalty=1"], "search.diversity_penalty=1.0 would change nothing: it needs groups to keep apart"),
         (["search.mbr_candidates=4"], "search.mbr_candidates=4 would change nothing: it needs search.mbr=chrf"),
         (["search.mbr_from=sample"], "search.mbr_from=sample would change nothing"),
-        (["search.mbr=meteor"], "search.mbr: "),
+        (["search.mbr=meteor"], "search.mbr needs to be none, chrf, bleu, edit or exact, got 'meteor'"),
         (["search.bem=4"], r"there is no setting search.bem; did you mean search.beam\?"),
         (["search.mbr_candidates=0", "search.mbr=chrf"], "search.mbr_candidates needs to be 1 or more, got 0"),
         (

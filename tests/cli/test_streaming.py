@@ -46,6 +46,13 @@ def test_every_piece_is_flushed_and_every_answer_has_its_line():
     assert said[0].startswith(stream.seen[0])
 
 
+def test_rows_that_end_their_lines_themselves_get_no_empty_line():
+    rows = SimpleNamespace(fits=lambda text: True, stream=lambda text, **options: iter(["time,score\n", "1,2\n"]))
+    stream = io.StringIO()
+    write_streamed(rows, [("live.csv", ConstraintSpec())], stream)
+    assert stream.getvalue() == "time,score\n1,2\n"
+
+
 def test_what_the_model_knows_nothing_of_is_left_empty():
     stream = io.StringIO()
     assert write_streamed(

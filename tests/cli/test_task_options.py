@@ -47,7 +47,11 @@ def test_an_option_of_a_task_is_refused_by_models_of_others(option):
 
 def test_a_command_has_the_options_that_tasks_declare_for_it():
     assert {option.name: option.commands for option in registry.task_options()} == {
+        "backtest": ("evaluate",),
+        "explain": ("predict",),
         "index": ("predict",),
+        "levels": ("predict",),
+        "plot": ("predict",),
         "question": ("predict", "view"),
     }
     shown = {command: CliRunner().invoke(app, [command, "--help"]).output for command in ("predict", "view", "evaluate")}

@@ -225,3 +225,21 @@ def test_settings_that_are_none_are_quoted_short():
         settings(["x" * 9999])
     with pytest.raises(ConfigError, match=rf"^--{'x' * 80}\.\.\. needs a value: --{'x' * 80}\.\.\.=VALUE"):
         settings(["--" + "x" * 9999])
+
+
+def test_a_table_in_the_place_of_the_toml_file_is_answered_with_its_setting():
+    done = regard("train", "translate", "train.tsv", "--out", "run")
+    assert done.returncode == 2
+    told = "train.tsv is no TOML file of settings; a table to train on is named by --data.train=train.tsv"
+    assert done.stderr == f"regard: {told}\n"
+
+
+def test_other_predictors_stand_in_a_table_below_the_figures():
+    valid = {"loss": 0.5, "f1": 50.0, "k_means.f1": 40.0}
+    text = summarise(Path("run"), {"valid": valid, "ended": "all 2 steps are done", "step": 2})
+    assert text.splitlines() == [
+        "run: all 2 steps are done; best at step 2: loss 0.5",
+        "            f1",
+        "model    50.00",
+        "k_means  40.00",
+    ]

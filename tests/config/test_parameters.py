@@ -58,6 +58,9 @@ def test_every_parameter_of_every_stage_is_explained():
         for name in registry.names(kind):
             for parameter in list_parameters(registry.find(name, kind), kind).values():
                 assert parameter.meaning, f"{name} does not say what {parameter.name} is"
+                assert not parameter.meaning.endswith((":", ",")), (
+                    f"{name}.{parameter.name} ends in the middle of a sentence"
+                )
 
 
 def test_options_that_a_parent_names_are_parameters_unless_the_class_sets_them():

@@ -116,6 +116,8 @@ def test_every_setting_has_a_path():
     [
         ("train.max_steps=-3", "train.max_steps needs to be 1 or more, got -3"),
         ("train.learning_rate=0", "train.learning_rate needs to be above 0, got 0.0"),
+        ("train.max_epochs=0", "train.max_epochs needs to be above 0, got 0.0"),
+        ("train.max_epochs=-1", "train.max_epochs needs to be above 0, got -1.0"),
         ("train.learning_rate=nan", "train.learning_rate needs to be above 0, got nan"),
         ("train.warmup_steps=-1", "train.warmup_steps needs to be 0 or more, got -1"),
         ("model.hidden_size=0", "model.hidden_size needs to be 1 or more, got 0"),

@@ -44,3 +44,8 @@ def test_what_is_held_out_is_told_in_a_line():
     told = "data.valid is not given: 1,234 of 12,345 lines of captions.tsv are held out, by picture"
     assert str(HeldOut(1234, 12345, "captions.tsv", "picture")) == told
     assert str(HeldOut(1, 5, "a.tsv", "source")) == "data.valid is not given: 1 of 5 lines of a.tsv is held out, by source"
+
+
+def test_a_long_source_is_quoted_in_short():
+    with pytest.raises(DataError, match=r"and no other: 'a{80}\.\.\.'; name"):
+        hold_out(["a" * 5000], "t.tsv", "source")

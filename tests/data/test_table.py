@@ -111,6 +111,22 @@ def test_a_missing_column_names_the_nearest(tmp_path):
         pairs(path, "5", "target")
 
 
+def test_a_column_that_no_line_has_is_chosen_by_its_setting(tmp_path):
+    with pytest.raises(
+        DataError, match=r"a\.tsv:1 has 2 columns, and the source is column 5; data\.source chooses the column$"
+    ):
+        pairs(written(tmp_path, "a\tb\n"), "5", "2")
+
+
+def test_commas_in_a_csv_are_no_columns(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\nc,d\n")
+    told = r"a\.csv has no tab in its first line, and columns stand between tabs: convert it to TSV, or to JSONL"
+    with pytest.raises(DataError, match=told):
+        pairs(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("a\tb\nc\td\n")
+    assert pairs(tmp_path / "a.csv") == pairs(written(tmp_path, "a\tb\nc\td\n"))
+
+
 def test_columns_are_counted_from_one(tmp_path):
     with pytest.raises(DataError, match="counted from 1"):
         pairs(written(tmp_path, "a\tb\n"), "0", "1")

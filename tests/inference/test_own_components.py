@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from regard import io, manifest, registry
-from regard.components import HANDED, PREFIX, hand_over, list_entry_points, read_component, settle
+from regard.components import HANDED, PREFIX, hand_over, list_entry_points, open_component, read_component, settle
 from regard.errors import ConfigError
 from regard.inference.load import load
 
@@ -219,6 +219,19 @@ def test_an_installed_component_is_opened_where_its_name_is_given(installed, tmp
     with pytest.raises(ConfigError, match="component manhattan needs the installed component manhattan with SHA-256"):
         load(out)
     assert load(out, components=["manhattan"]).name == "reverse"
+
+
+def test_an_installed_component_is_checked_by_its_name(installed):
+    assert open_component("manhattan").__module__ == "own_package.scores"
+    with pytest.raises(
+        ConfigError, match=r"'manhatan' names no class in a Python file; write it as my_scores\.py:L1, or name"
+    ):
+        open_component("manhatan")
+
+
+def test_one_component_is_handed_over_without_a_list(run, score):
+    assert load(run, components=score).name == "reverse"
+    assert load(run, components=str(score)).name == "reverse"
 
 
 def test_what_is_no_component_is_refused(tmp_path):

@@ -8,7 +8,7 @@ import regard
 from regard import tasks
 from regard.config import read
 from regard.data.table import Record
-from regard.errors import ConfigError
+from regard.errors import ConfigError, DataWarning
 from regard.inference.prediction import Prediction
 from regard.inference.predictor import split_inputs
 from regard.metrics.text import Measurement
@@ -143,3 +143,31 @@ def test_a_single_input_is_told_from_several():
     assert split_inputs(Record("Tom", None, "input:1")) == (True, [Record("Tom", None, "input:1")])
     assert split_inputs(Path("a.png")) == (True, [Path("a.png")])
     assert split_inputs(["Tom", "Jerry"]) == (False, ["Tom", "Jerry"])
+
+
+def test_a_guess_is_warned_of(run, predictor):
+    if run[0] != "translate":
+        pytest.skip("a model of pictures has no unknown words")
+    with pytest.warns(DataWarning, match="^input:2 has nothing in it that the model knows, and its answer is a guess$"):
+        predictor.predict(["Tom", "☃"])
+    told = (
+        r"^input:1 has more than the 255 tokens that the model reads, and its beginning alone is answered \(2 inputs are unk"
+    )
+    with pytest.warns(DataWarning, match=told):
+        predictor.predict(["Tom " * 300, "☃"])
+
+
+def test_an_option_that_there_is_not_is_answered_with_the_nearest(predictor, inputs):
+    with pytest.raises(
+        TypeError, match=rf"predict has no option bes for a model of the task {predictor.name}; did you mean best\?"
+    ):
+        predictor.predict(inputs, bes=3)
+    with pytest.raises(TypeError, match=r"predict has no option quux for a model of the task \w+; it has .*best"):
+        predictor.predict(inputs, quux=3)
+
+
+def test_what_is_neither_an_input_nor_several_is_refused():
+    with pytest.raises(
+        TypeError, match=r"an input is a text, a path or a record, got int; several are a list of them|violates"
+    ):
+        split_inputs(3)

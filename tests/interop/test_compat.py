@@ -22,7 +22,10 @@ def test_a_plain_transformer_fits():
     [
         ({"encoder": "recurrent"}, "has a recurrent encoder, and a transformer is needed"),
         ({"decoder": "recurrent"}, "has a recurrent decoder, and a transformer is needed"),
-        ({"attention": AttentionPart("additive")}, "looks by Attention in decoder.0.cross, and heads of a transformer"),
+        (
+            {"attention": AttentionPart("additive")},
+            "has the attention Attention in decoder.0.cross, and multi-head attention is needed: train with model.attention=transformer",
+        ),
         ({"attention": AttentionPart("none")}, "has no attention to its source"),
         ({"self_attention": "alibi"}, "in encoder.0.self, and scaled_dot, softmax, everywhere are needed"),
         ({"self_attention": "local"}, "in encoder.0.self, and scaled_dot, softmax, everywhere are needed"),

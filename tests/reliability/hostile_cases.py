@@ -599,9 +599,7 @@ def of_folders() -> list[Case]:
             )
             for what, data in contents.items()
         ]
-        cases.append(
-            Case(f"theirs: {name} is a FIFO", "theirs", special(name, "a FIFO"), opens=name == "generation_config.json")
-        )
+        cases.append(Case(f"theirs: {name} is a FIFO", "theirs", special(name, "a FIFO")))
     cases += [
         Case(
             "theirs: pickles in place of safetensors",

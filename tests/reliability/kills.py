@@ -30,7 +30,9 @@ from regard.compare.workers import WorkerPool
 from regard.training import attention_metrics
 
 SMALL = ["--model.hidden_size=8", "--data.samples=24", "--train.device=cpu"]
-STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", "--train.checkpoint_every=2", "--train.log_every=2"]
+EVERY = 2
+"""Steps between two checkpoints."""
+STEPS = ["--train.max_steps=4", "--train.evaluate_every=2", f"--train.checkpoint_every={EVERY}", "--train.log_every=2"]
 IMPORTED = [
     "torch._dynamo",
     "regard.inference.init_from",
@@ -115,11 +117,19 @@ def ended(child: int) -> int:
 
 
 def outcome(directory: Path) -> dict[str, object]:
-    """All that a command left, file by file, times aside. Beside --out a kill may leave a temporary file; elsewhere none."""
+    """All that a command left, file by file, times aside. Beside --out a kill may leave a temporary file; elsewhere none.
+
+    A worker of a comparison that is killed saves a checkpoint of the step that it has come to, beside those that are due.
+    """
     beside = set(directory.glob(".tmp-*"))
     paths = [path for path in sorted(directory.rglob("*")) if path.is_file() and path.name not in REPORTS]
-    paths = [path for path in paths if path not in beside]
+    paths = [path for path in paths if path not in beside and not is_early(path.parent)]
     return {str(path.relative_to(directory)): content(path) for path in paths}
+
+
+def is_early(checkpoint: Path) -> bool:
+    """Whether this is a checkpoint that was saved because a signal stopped the training."""
+    return checkpoint.parent.name == "checkpoints" and checkpoint.name.isdigit() and int(checkpoint.name) % EVERY != 0
 
 
 def content(path: Path) -> object:
@@ -280,13 +290,14 @@ def warm(base: Path) -> None:
     """Import what is imported late, by what every command does first."""
     for name in IMPORTED:
         import_module(name)
-    from regard.api import build_experiment
+    from regard.api import build_experiment, read_config
     from regard.training.loop import train
 
+    overrides = [option.removeprefix("--") for option in (*SMALL, "--train.max_steps=1")]
     for task in registry.names("tasks"):
-        config = read_config(task, None, [*SMALL, "--train.max_steps=1"])
+        config = read_config(task, overrides=overrides)
         import_module(config.__class__.__mro__[1].__module__)
-    config = read_config("reverse", None, [*SMALL, "--train.max_steps=1"])
+    config = read_config("reverse", overrides=overrides)
     train(build_experiment("reverse", config)[0], base / "warm", quiet=True)
 
 

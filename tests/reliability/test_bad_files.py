@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -324,17 +325,23 @@ def run(once, place):
     return trained
 
 
+def paragraph(error: str) -> str:
+    """The last paragraph of an error; the bad lines of a table follow its first line, each indented."""
+    lines = error.strip().splitlines()
+    first = next((number for number in reversed(range(len(lines))) if not lines[number].startswith("  ")), 0)
+    return "\n".join(lines[first:])
+
+
 def fault(ended: Ended, option: Option, kind: str) -> str | None:
     """What is wrong with how a command ended."""
-    said = ended.error.strip().splitlines()
-    last = said[-1] if said else ""
+    last = paragraph(ended.error)
     if ended.code not in (0, 2):
         return f"ended with {ended.code}: {ended.error[-300:]}"
     if "Traceback" in ended.error or "--debug" in ended.error:
         return f"is unexpected: {ended.error[-300:]}"
     if ended.code == 2 and not (last.startswith("regard: ") and len(last) < 4000):
         return f"is no paragraph: {ended.error[-300:]!r}"
-    if any(not (letter.isprintable() or letter in "\t") for letter in last):
+    if any(not (letter.isprintable() or letter in "\t\n") for letter in last):
         return f"writes control characters: {last[-300:]!r}"
     if ended.code == 0 and kind in WRONG and not (kind == "empty" and option.suffix == ".toml"):
         return f"is taken as if nothing were wrong: {ended.error[-300:]}"
@@ -361,6 +368,7 @@ def answered(command: list[object]) -> Ended:
 
     from regard.cli import app
 
+    warnings.simplefilter("ignore")  # which the command prints, and pytest makes errors
     with open("/proc/self/clear_refs", "w") as marks:
         marks.write("5")  # the peak is that of now
     before = resident("VmHWM")
@@ -390,7 +398,7 @@ def test_a_few_bad_files_behind_options_are_refused_in_one_paragraph(tmp_path):
     with os.fdopen(ends[0]) as report:
         said = report.read()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert json.loads(said) == []
+    assert json.loads(said) == [], "\n".join(json.loads(said))
 
 
 @pytest.mark.soak

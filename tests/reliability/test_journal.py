@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import pytest
 
@@ -22,7 +21,7 @@ from regard.cli._journal import Chain, Journal
 from regard.cli._predict_io import AnswerWriter, write_to_file
 from regard.cli._progress import ProgressLine
 
-from ..cli.killed import WORK, Model
+from ..cli.killed import WORK, Constraints, Model
 
 LINES, WINDOW, BATCH = 11, 6, 2
 DONE = WINDOW + 3
@@ -48,15 +47,17 @@ class Predict:
 
     def run(self, out: Path, notes: int | None = None, work: dict[str, str] = WORK) -> str:
         """Answer, or be stopped after so many lines; what was said of the journal."""
-        wish = SimpleNamespace(prefix="", include=(), exclude=())
+        constraints = Constraints()
         asking = AnswerWriter(Model(BATCH), as_json=True, bad_inputs=BadInputs("lines"))
         with Journal(out, work) as journal:
             size = os.path.getsize(journal.partial)
             assert size <= len(getattr(self, "right", b"")), f"{size:,} bytes"
             if notes is not None:
                 self.limit(journal, notes)
-            write_to_file(asking, ((text, wish) for text in TEXTS), journal, WINDOW, ProgressLine(None, stream=StringIO()))
-        return journal.word
+            write_to_file(
+                asking, ((text, constraints) for text in TEXTS), journal, WINDOW, ProgressLine(None, stream=StringIO())
+            )
+        return journal.message
 
     def limit(self, journal: Journal, notes: int) -> None:
         """Let a journal stop the process when it is to note one line more."""
@@ -92,14 +93,14 @@ class Predict:
         self.partial.write_bytes(self.halfway if partial is None else partial)
         self.path.write_bytes(journal)
         try:
-            word = self.run(self.out)
-            self.words.add(" ".join(word.rpartition("journal")[2].split()[:4]))
+            message = self.run(self.out)
+            self.words.add(" ".join(message.rpartition("journal")[2].split()[:4]))
             if self.out.read_bytes() != self.right:
                 self.faults.append(f"{name}: other answers")
             if self.partial.exists() or self.path.exists():
                 self.faults.append(f"{name}: something is left")
-            if warned and "damaged" not in word and "starting over" not in word:
-                self.faults.append(f"{name}: {word!r} is no warning")
+            if warned and "damaged" not in message and "starting over" not in message:
+                self.faults.append(f"{name}: {message!r} is no warning")
         except (Exception, Stopped) as error:
             self.faults.append(f"{name}: {type(error).__name__}: {error}")
             self.partial.unlink(missing_ok=True)

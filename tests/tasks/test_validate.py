@@ -2,10 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from regard.config import AttentionPart, Dropout, Model, Search, VitPart
+from regard.config import AttentionPart, Dropout, Model, Search, Train, VitPart
 from regard.errors import ConfigError
 from regard.tasks import TextConfig
 from regard.tasks._validate import RULES, buildable, heeded, searchable, trainable
+from regard.tasks.anomaly.config import AnomalyModel
+from regard.tasks.anomaly.task import Config as Anomaly
 from regard.tasks.caption.task import Config as Caption
 from regard.tasks.classify.task import Config as Classify
 from regard.tasks.detect.task import Config as Detect
@@ -92,6 +94,15 @@ def test_tensorboard_that_is_not_there_is_told_before_anything_is_written(monkey
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"train.tensorboard needs the tensorboard package, which is not installed"):
         trainable(replace(DEFAULT, train=replace(DEFAULT.train, tensorboard=True)))
+
+
+def test_the_length_is_in_steps_or_in_epochs():
+    trainable(replace(DEFAULT, train=replace(DEFAULT.train, max_epochs=3.0)))
+    both = replace(DEFAULT.train, max_epochs=3.0, max_steps=77)
+    with pytest.raises(
+        ConfigError, match=r"max_epochs=3 and train.max_steps=77 are both the length of the training: use one"
+    ):
+        trainable(replace(DEFAULT, train=both))
 
 
 def test_a_default_of_the_task_itself_is_no_mistake():
@@ -248,3 +259,9 @@ def test_what_patches_have_of_their_own_needs_patches():
     with pytest.raises(ConfigError, match=r"model\.vit\.cls_tokens=1 would change nothing: it needs the vit encoder"):
         heeded([chosen], Caption())
     heeded([replace(chosen, model=replace(chosen.model, encoder="vit"))], Caption())
+
+
+def test_a_model_without_an_encoder_by_name_has_settings_of_its_own():
+    heeded([Anomaly(model=AnomalyModel(heads=2, feedforward_size=16))], Anomaly())
+    with pytest.raises(ConfigError, match=r"train.label_smoothing=0.1 would change nothing: it needs a task that chooses"):
+        heeded([Anomaly(train=Train(label_smoothing=0.1))], Anomaly())

@@ -75,6 +75,9 @@ class Copies:
         sequences = [[*torch.randint(4, VOCABULARY, (length,), generator=draw).tolist(), 2] for length in lengths]
         return Batch(pad(sequences), pad(sequences), tuple(range(self.rows)))
 
+    def steps_per_epoch(self) -> int:
+        return 6
+
 
 class Words:
     """A codec that has one file."""

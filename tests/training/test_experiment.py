@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.errors import ConfigError
 from regard.losses.types import Loss
 
 from .small import Part, experiment
@@ -24,6 +25,24 @@ def test_an_evaluation_without_the_monitored_metric_is_refused():
 
 def test_the_size_is_the_config_s():
     assert experiment(part=Part(hidden_size=16)).hidden_size == 16
+
+
+def test_epochs_become_steps_rounded_up():
+    assert experiment(max_epochs=3.0).settings.max_steps == 18  # of 6 batches
+    assert experiment(max_epochs=3.0, accumulate_steps=4).settings.max_steps == 5
+    assert experiment(max_epochs=0.01).settings.max_steps == 1
+    assert experiment(max_steps=7).settings.max_steps == 7
+
+
+def test_epochs_need_a_data_set_that_has_some():
+    class Endless:
+        def batch(self, step):
+            raise AssertionError
+
+    with pytest.raises(
+        ConfigError, match=r"train.max_epochs needs training data that is counted in epochs; use train.max_s"
+    ):
+        _ = replace(experiment(max_epochs=1.0), train=Endless()).settings
 
 
 def test_an_experiment_does_not_change():

@@ -70,6 +70,20 @@ def test_stopping_anywhere_and_going_on_changes_no_bit(tmp_path, settings):
     assert whole["20"] == cut["20"]
 
 
+def test_the_length_may_be_in_epochs(tmp_path, capsys):
+    train(experiment(max_epochs=1.5, accumulate_steps=2), tmp_path)  # of 6 batches
+    assert "finished: all 1.5 epochs are done, which are 5 steps" in capsys.readouterr().err
+    train(experiment(max_epochs=2.0, accumulate_steps=2), tmp_path)
+    assert "resuming" in (shown := capsys.readouterr().err)
+    assert "finished: all 2 epochs are done, which are 6 steps" in shown
+
+
+def test_epochs_are_the_same_training_as_their_number_of_steps(tmp_path):
+    train(experiment(max_epochs=2.0, schedule="cosine"), tmp_path / "epochs", quiet=True)
+    train(experiment(max_steps=12, schedule="cosine"), tmp_path / "steps", quiet=True)
+    assert fingerprint(tmp_path / "epochs")["12"] == fingerprint(tmp_path / "steps")["12"]
+
+
 def test_that_comparison_bites(tmp_path, monkeypatch):
     monkeypatch.setattr(update, "reseed", lambda *arguments: None)
     torch.manual_seed(1)

@@ -58,12 +58,16 @@ def test_settings_that_only_decide_the_end_may_change_and_are_written_down(tmp_p
     claim(tmp_path)
     claim(tmp_path, experiment(max_steps=50, log_every=1, max_minutes=2.0))
     assert b"max_steps = 50" in verify(tmp_path)["config.toml"]
+    claim(tmp_path, experiment(max_epochs=1.5))
+    assert b"max_epochs = 1.5" in verify(tmp_path)["config.toml"]
 
 
 def test_the_cosine_schedule_needs_its_end_where_it_was(tmp_path):
     claim(tmp_path, experiment(schedule="cosine"))
     with pytest.raises(RefusedError, match=r"train.max_steps = 20, and now it is 50"):
         claim(tmp_path, experiment(schedule="cosine", max_steps=50))
+    with pytest.raises(RefusedError, match=r"train.max_epochs = None, and now it is 2"):
+        claim(tmp_path, experiment(schedule="cosine", max_epochs=2.0))
 
 
 def test_the_average_of_checkpoints_needs_them_where_they_were(tmp_path):
@@ -272,3 +276,11 @@ def test_a_directory_with_other_things_in_it_is_refused(tmp_path):
     claim(tmp_path / "run")
     (tmp_path / "run" / "notes.txt").touch()
     directory.check_resumable(tmp_path / "run", config, "small")
+
+
+def test_a_file_in_the_place_of_a_run_is_refused_before_data_is_read(tmp_path):
+    (tmp_path / "run").touch()
+    with pytest.raises(
+        RefusedError, match=r"run is a file, and a run needs a directory: name another one, or move the file"
+    ):
+        directory.check_resumable(tmp_path / "run", experiment().config, "small")

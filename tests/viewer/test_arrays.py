@@ -161,3 +161,14 @@ def test_the_example_of_any_model_runs_in_thirty_lines(tmp_path, monkeypatch):
     attention_map = Trace.load(tmp_path / "any.attn.safetensors").attention("decoder.cross")
     assert attention_map.weights.shape == (4, 4, 4)
     assert {"any.attn.safetensors", "any.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_how_the_first_axis_was_read_is_said_and_that_weights_look_causal():
+    rows = np.full((3, 4, 4), 0.25)
+    assert "(3, 4, 4) was read as 3 heads; of a batch, give one example at a time" in Trace.from_arrays(rows).notes[0]
+    assert "(2, 3, 4, 4) was read as 2 layers" in Trace.from_arrays(np.stack([rows, rows])).notes[0]
+    lower = np.tri(4) / np.tri(4).sum(-1, keepdims=True)
+    [note] = Trace.from_arrays(lower).notes
+    assert "no query looks at a later key, as with a causal mask, and no mask was given; with mask='causal'" in note
+    assert Trace.from_arrays(lower, mask="causal").notes == ()
+    assert Trace.from_arrays(rows[0]).notes == ()

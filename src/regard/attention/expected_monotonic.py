@@ -5,7 +5,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.scan import recur
-from regard.kernels.runtime import capability
 
 Steps = Float[Tensor, "batch heads queries keys"]
 Step = Float[Tensor, "#batch #heads 1 keys"]
@@ -44,6 +43,8 @@ def covers(stop: Steps) -> str | None:
     """None where the kernel runs, else the reason it does not."""
     if stop.device.type not in DEVICES:
         return f"needs a GPU, got {stop.device.type}"
+    from regard.kernels.runtime import capability
+
     if not capability.INSTALLED:
         return "needs Triton, which is not installed; pip install triton"
     if stop.dtype not in DTYPES:

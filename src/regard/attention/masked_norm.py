@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from regard.attention.masked_pool import Image, Keep, compute_mean_factor, keeps_all, zero_padding
 from regard.attention.normalise import widen
-from regard.kernels.runtime import capability
 
 DEVICES: tuple[str, ...] = ("cuda",)
 """Devices that Triton compiles for. Tests add the CPU, on which its interpreter runs."""
@@ -108,9 +107,13 @@ def build_norm(kind: str, channels: int) -> GroupNorm | BatchNorm:
 
 def is_fused(image: Image, weight: Tensor) -> bool:
     """True if the fused Triton kernel computes it: on a GPU that has Triton."""
-    fits = capability.INSTALLED and image.device.type in DEVICES and weight.dtype == torch.float32
+    if image.device.type not in DEVICES or torch.compiler.is_compiling():
+        return False
+    from regard.kernels.runtime import capability
+
+    fits = capability.INSTALLED and weight.dtype == torch.float32
     fits = fits and image.dtype in PRECISIONS and len(weight) <= WIDEST
-    return fits and not torch.compiler.is_compiling() and capability.find_obstacle(image.device, image.dtype) is None
+    return fits and capability.find_obstacle(image.device, image.dtype) is None
 
 
 def rectify_masked(image: Image, keep: Keep, residual: Image | None = None) -> Image:

@@ -42,6 +42,17 @@ NAMED |= {errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ESTALE}
 class Command(TyperCommand):
     """A command whose errors are one paragraph on stderr; exit code 2 where the user can correct it, 1 otherwise."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; a value that is no number is answered in the words that settings have."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            option = next(iter(getattr(error.param, "opts", ())), "")
+            text = _describe_value(error.__cause__)
+            if not text or not option.startswith("--"):
+                raise
+            raise typer.Exit(_report(ConfigError(f"{option} {text}"))) from error
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -95,6 +106,28 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:  # help and the version are written outside of any command
         sys.exit(_report(error))
+
+
+VALUES = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
+"""Types of options in words, by the kind of error of a value that has another."""
+
+
+def _describe_value(cause: BaseException | None) -> str | None:
+    """Text about the value of an option that is no number or out of its range; None for any other error."""
+    errors = getattr(cause, "errors", None)
+    if errors is None:
+        return None
+    error = errors()[0]
+    value, bounds = error["input"], error.get("ctx", {})
+    words = VALUES.get(error["type"]) or next(
+        (
+            f"{bounds[bound]} or {side}"
+            for bound, side in (("ge", "more"), ("le", "less"))
+            if error["type"].endswith("_equal") and bound in bounds
+        ),
+        None,
+    )
+    return None if words is None else f"needs to be {words}, got {value!r:.80}"
 
 
 def _version(requested: bool) -> bool:

@@ -24,11 +24,11 @@ ALONE = "input:1"
 class BadInputs:
     """Collector of the inputs of a file, called `name`, that have no answer. `has_text`: pictures come with words.
 
-    `tokens` is the maximum source length of a model that reads text.
+    `tokens` is the maximum source length of a model that reads text. `alone`: there is one input and no other.
     """
 
-    def __init__(self, name: str, has_text: bool = False, tokens: int | None = None):
-        self.name, self.has_text, self.tokens, self.count = name, has_text, tokens, 0
+    def __init__(self, name: str, has_text: bool = False, tokens: int | None = None, alone: bool = False):
+        self.name, self.has_text, self.tokens, self.alone, self.count = name, has_text, tokens, alone, 0
         self.texts: set[str] = set()
 
     def note(self, number: int, text: str, error: DataError) -> None:
@@ -72,7 +72,8 @@ class BadInputs:
         }
         if count == 1:
             [reason] = reasons
-            return f"{self.name}:{first} has {texts[reason]}; its answer was left empty. Everything else is answered"
+            rest = "" if self.alone else ". Everything else is answered"
+            return f"{self.name}:{first} has {texts[reason]}; its answer was left empty{rest}"
         more = f", the first {LISTED} of which are named above" * (self.count > LISTED)
         parts = [
             f"{reasons[reason]:,} {'has' if reasons[reason] == 1 else 'have'} {text}"

@@ -208,7 +208,7 @@ class Journal:
         return f"{self.path} is damaged in its line {number:,}: {start}"
 
     def _matches(self, head: Head) -> bool:
-        """Whether the partial file begins with the bytes that a head counts; its digest is then that of these."""
+        """True if the partial file begins with the bytes that a head counts; its digest is then that of these."""
         size = head.size
         if os.fstat(self.answers.fileno()).st_size < size:
             return False
@@ -262,7 +262,7 @@ def _unseal(stream: BinaryIO) -> Iterator[Any]:
 
 
 def _older(stream: BinaryIO) -> bool:
-    """Whether this is a journal of format 1, whose lines are JSON without digests."""
+    """True if this is a journal of format 1, whose lines are JSON without digests."""
     table = _value(stream.readline(PIECE))
     return isinstance(table, dict) and "format" in table
 
@@ -291,7 +291,7 @@ def _line(payload: Any) -> tuple[int, WrittenAnswer] | None:
 
 
 def _head(table: Mapping[str, Any]) -> Head | None:
-    """How far a journal says that the answers have come; None where it does not say."""
+    """Number of answers that a journal has recorded; None where it does not say."""
     try:
         head = Head(*(table["head"][name] for name in Head._fields))
     except (KeyError, TypeError):

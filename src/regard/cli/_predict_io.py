@@ -241,5 +241,10 @@ def _link_fields(answer: "Prediction") -> dict[str, Any]:
 
 
 def _json(text: str, answers: "list[Prediction]") -> str:
-    table = [{"text": answer.text, "score": answer.score} | _box_fields(answer) | _link_fields(answer) for answer in answers]
+    table = [
+        dict(answer.fields)
+        if answer.fields is not None
+        else {"text": answer.text, "score": answer.score} | _box_fields(answer) | _link_fields(answer)
+        for answer in answers
+    ]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

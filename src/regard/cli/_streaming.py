@@ -72,9 +72,12 @@ def write_streamed(
     model.stream("")  # raises for unsuitable models before anything is read
     unanswered = list[int]()
     for number, (text, spec) in enumerate(inputs, 1):
+        end = "\n"
         try:
             if text.strip() and model.fits(text):
-                _write(stream, _stream_answer(model, text, spec))
+                for piece in _stream_answer(model, text, spec):
+                    _write(stream, [piece])
+                    end = "" if piece.endswith("\n") else "\n"  # rows of a table end their lines themselves
             elif text.strip():
                 unanswered.append(number)
         except DataError as error:
@@ -82,7 +85,7 @@ def write_streamed(
                 raise
             bad_inputs.note(number, text, error)
             unanswered.append(number)
-        _write(stream, ["\n"])
+        _write(stream, [end])
     return Unanswered(len(unanswered), unanswered[0] if unanswered else 0)
 
 

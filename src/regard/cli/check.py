@@ -1,6 +1,6 @@
 """Run the contracts of a component of one's own: regard check."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,12 @@ KINDS = {"score": "score", "normaliser": "normalise", "scope": "scope", "mechani
 
 @app.command(cls=Command, short_help="Run the contracts of a score, normaliser, scope or mechanism of one's own.")
 def check(
-    component: Annotated[str, typer.Argument(help="A class in a Python file: my_scores.py:L1.", metavar="FILE.py:CLASS")],
+    component: Annotated[
+        str,
+        typer.Argument(
+            help="A class in a Python file, my_scores.py:L1, or an installed component.", metavar="FILE.py:CLASS"
+        ),
+    ],
     kind: Annotated[str | None, typer.Option(help=f"Where the class does not tell: {', '.join(KINDS)}.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="A contract to leave out, by its name; several times.")] = None,
     compiled: Annotated[bool, typer.Option("--compile", help="Check torch.compile and torch.export too.")] = False,
@@ -27,6 +32,8 @@ def check(
     Example:
         regard check my_scores.py:L1
     """
+    from regard.components import open_component
+
     subject = open_component(component)
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"--kind needs one of {', '.join(KINDS)}, got {kind!r}")
@@ -44,13 +51,3 @@ def check(
             typer.echo(f"        {outcome.reason}")
     typer.echo(f"{failures} failed" if failures else "all contracts hold")
     raise typer.Exit(1 if failures else 0)
-
-
-def open_component(reference: str) -> type[Any]:
-    """The class that "my_scores.py:L1" names."""
-    from regard.components import find_class, read_source, split_reference
-
-    parts = split_reference(reference)
-    if parts is None or not parts[1]:
-        raise ConfigError(f"{reference!r} names no class in a Python file; write it as my_scores.py:L1")
-    return find_class(read_source(parts[0]), parts[1])

@@ -2,15 +2,19 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import LISTED
+from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.cli._engine_report import report_engines
 from regard.cli._search_options import PART, override_search
+from regard.cli._task_options import with_task_options
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError, DataError
 
@@ -26,6 +30,7 @@ NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
 
 
 @app.command(cls=ModelCommand, short_help="Evaluate a trained model on a test set.", context_settings=ANY)
+@with_task_options("evaluate")
 def evaluate(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
@@ -36,6 +41,7 @@ def evaluate(
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
     component: Components = None,
+    task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Evaluate a trained model on --data.test=FILE, which has the columns of the training data.
 
@@ -43,8 +49,9 @@ def evaluate(
     Example:
         regard evaluate run/ --data.test=test.tsv
         regard evaluate run/ --data.test=test.tsv --beam 5 --search.mbr=chrf
+        regard evaluate run/ --data.test=sales.csv --backtest 20
     """
-    options = settings(context.args)
+    options = settings(context.args, "data.test")
     columns_given = dict(option.split("=", 1) for option in options if not option.startswith(PART))
     from regard.inference.load import load
 
@@ -55,6 +62,7 @@ def evaluate(
         raise ConfigError(f"evaluate has no setting {sorted(unknown)[0]}; it takes {needed}")
     search = [option for option in options if option.startswith(PART)]
     model.check_search_options({"beam": beam}, search)
+    model.set_options(task_options)
     override_search(model, search, beam)
     if verbose:
         report_engines(context, model)
@@ -65,7 +73,8 @@ def evaluate(
     renamed = {name: columns_given[f"data.{name}"] for name in data.columns if f"data.{name}" in columns_given}
     records = model.read_table(test, **renamed)
     figures, errors = measure(model, records, beam)
-    typer.echo(json.dumps(figures_to_dict(figures), ensure_ascii=False) if as_json else format_figures(figures))
+    text = (model.tabulate(figures) or format_figures(figures)) if not as_json else None
+    typer.echo(text or json.dumps(figures_to_dict(figures), ensure_ascii=False))
     if test == data.train:
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.select_fitting(records)):
@@ -122,13 +131,22 @@ def _held_out(data: Any, directory: Path) -> str:
 
 
 def format_figures(figures: "Metrics") -> str:
-    """Metrics as text: a score with its interval on each line, scores by length below their name."""
+    """Metrics as text: a score with its interval on each line, scores by length below their name.
+
+    Metrics that other predictors have too are a table, with what they are below it.
+    """
     from rich.cells import cell_len  # labels may be of wide letters
 
-    lines = []
+    compared = metrics_of_table(figures)
+    values = {name: figure.value for name, figure in figures.items() if not isinstance(figure, list)}
+    lines = [format_table(values), ""] if compared else []
     wide = max([12, *map(cell_len, figures)])
     for name, figure in figures.items():
-        if isinstance(figure, list):
+        if is_compared(name):
+            continue
+        if name in compared and not isinstance(figure, list):
+            lines.append(f"{name:<{wide}} {figure.signature}")
+        elif isinstance(figure, list):
             lines += [
                 name,
                 *(f"    {_lengths(bucket):<8} {bucket.value:6.2f}   {bucket.sentences} sentences" for bucket in figure),

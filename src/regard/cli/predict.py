@@ -1,5 +1,6 @@
 """Prediction with a trained model: regard predict."""
 
+import os
 import sys
 import time
 import warnings
@@ -131,6 +132,9 @@ def predict(
     bad = collect_bad_inputs(model, text, file)
     if not model.codec.reads_files:
         inputs = _warn_of_tabs(inputs, file or "input")
+        if text is not None and _is_file(text):
+            advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
+            warnings.warn(advice, DataWarning, stacklevel=2)
     writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
     begun = time.monotonic()
     if piecewise is not None:
@@ -154,7 +158,7 @@ def predict(
         skipped = bad.texts if bad else ()
         _trace(model, [entry for entry in noted if entry[0] not in skipped], beam, trace)
     if unanswered.many:
-        bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1)
+        bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1, alone=True)
         raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN, reasons=writer.reasons))
 
 
@@ -179,6 +183,11 @@ def _warn_of_tabs(inputs: "Iterable[tuple[str, ConstraintSpec]]", name: str) -> 
             text = f"{name}:{number} has a tab, and the whole line is read as one input; {advice}"
             warnings.warn(text, DataWarning, stacklevel=2)
         yield each
+
+
+def _is_file(text: str) -> bool:
+    """True for a text that is the name of a file; a NUL, or a text too long for a name, is in none."""
+    return "\0" not in text and os.path.isfile(text)
 
 
 def _check_trace_path(path: Path) -> None:

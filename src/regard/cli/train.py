@@ -9,6 +9,7 @@ import typer
 from regard import api, registry
 from regard import config as configuration
 from regard.cli import Components, ModelCommand, app
+from regard.cli._comparison import format_table, is_compared, metrics_of_table
 from regard.config.hints import foreign_option
 from regard.errors import ConfigError
 
@@ -61,13 +62,17 @@ def split_config(task: str | None, config: Path | None, options: list[str]) -> t
 def read_config(task: str, path: Path | None, options: list[str]) -> Any:
     """The task's config from a file and dotted options."""
     registry.locate(task, "tasks")
+    if path is not None and is_table(str(path)):
+        raise ConfigError(f"{path} is no TOML file of settings; a table to train on is named by --data.train={path}")
     return api.read_config(task, *([] if path is None else [path]), overrides=settings(options))
 
 
-def settings(options: list[str]) -> list[str]:
-    """["a.b=c"] from --a.b=c and --a.b c."""
+def settings(options: list[str], table: str = "data.train") -> list[str]:
+    """["a.b=c"] from --a.b=c and --a.b c. `table` is the setting that a file on its own is probably meant for."""
     overrides, rest = [], iter(options)
     for option in rest:
+        if not option.startswith("--") and is_table(option):
+            raise ConfigError(f"{option} is a file, and no setting; a table is named by --{table}={option}")
         if not option.startswith("--"):
             raise ConfigError(
                 f"{configuration.quoted(option)} is no setting; settings look like --train.learning_rate=0.001"
@@ -82,10 +87,24 @@ def settings(options: list[str]) -> list[str]:
     return overrides
 
 
+def is_table(name: str) -> bool:
+    """True for the name of a file that tables have."""
+    return name.removesuffix(".gz").endswith((".tsv", ".csv", ".txt", ".jsonl", ".json", ".ndjson", ".parquet"))
+
+
 def summarise(out: Path, metrics: dict[str, Any]) -> str:
-    """One line about a finished training. A metric that is not finite is null in the metrics: the training diverged."""
+    """One line about a finished training, and a table where other predictors stand beside the model.
+
+    A metric that is not finite is null in the metrics: the training diverged.
+    """
     valid = metrics.get("valid") or {}
-    texts = {name: "not finite" if value is None else f"{value:.4g}" for name, value in valid.items()}
+    compared = metrics_of_table(valid)
+    texts = {
+        name: "not finite" if value is None else f"{value:.4g}"
+        for name, value in valid.items()
+        if name not in compared and not is_compared(name)
+    }
     figures = " · ".join(f"{name} {text}" for name, text in texts.items())
     diverged = "; it diverged: lower train.learning_rate or train.gradient_clip" if None in valid.values() else ""
-    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}"
+    table = f"\n{format_table(valid)}" if compared else ""
+    return f"{out}: {metrics['ended']}; best at step {metrics['step']}: {figures}{diverged}{table}"

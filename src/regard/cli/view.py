@@ -1,14 +1,13 @@
 """Attention viewer: regard view."""
 
 import dataclasses
-import functools
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +30,10 @@ FILM = "film.attn.safetensors"
 @with_task_options("view")
 def view(
     what: Annotated[
-        list[str], typer.Argument(help="A trace or two; or a directory or two that `regard train` made, and an INPUT.")
+        list[str],
+        typer.Argument(
+            help="A trace or two; or a model or two, a directory of `regard train` or of Hugging Face, and an INPUT."
+        ),
     ],
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page instead of serving it.")] = None,
     budget: Annotated[str | None, typer.Option(help="Size limit of the data of that page.  [default: 16MB]")] = None,
@@ -63,6 +65,7 @@ def view(
         regard view t.attn.safetensors --html t.html
         regard view t.attn.safetensors --figure heatmap --out fig.pdf
         regard view run/ photo.png --question "what colour is the circle?"
+        regard view hf_model/ "Tom chases Jerry" --html t.html
     """
     figure_options = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
     unused = next((name for name, given in figure_options.items() if given is not None), None)
@@ -152,7 +155,7 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, options:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
-    return _record(_load(path, beam, device, options), path, text, beam)
+    return _record(path, text, beam, device, options, _load)
 
 
 def _load(path: Path, beam: int | None, device: str, options: Mapping[str, str]) -> "Predictor":
@@ -165,8 +168,24 @@ def _load(path: Path, beam: int | None, device: str, options: Mapping[str, str])
     return model
 
 
-def _record(model: "Predictor", path: Path, text: str, beam: int | None) -> "Trace":
-    """What a model does with an input."""
+def _record(
+    path: Path,
+    text: str,
+    beam: int | None,
+    device: str,
+    options: Mapping[str, str],
+    load: "Callable[[Path, int | None, str, Mapping[str, str]], Predictor]",
+) -> "Trace":
+    """What the model of a directory does with an input; `load` opens a model that `regard train` made."""
+    from regard.interop.huggingface.local_directory import is_model_directory, trace_input
+
+    if is_model_directory(path):
+        if options:
+            raise DataError(f"--{next(iter(options))} is for a model that `regard train` made; drop it")
+        from regard.training.device import choose
+
+        return dataclasses.replace(trace_input(path, text, beam=beam, device=str(choose(device))), name=path.resolve().name)
+    model = load(path, beam, device, options)
     text = model.complete(text)
     if not model.is_known(text):
         raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
@@ -208,10 +227,15 @@ def _model(what: list[str], beam: int | None, device: str, options: Mapping[str,
     picture = os.path.exists(last)
     if picture and (last.is_dir() or last.suffix.lower() not in PICTURES):
         return None  # sounds and frames have no field on the page
-    load = functools.cache(lambda path: _load(path, beam, device, options))
+    opened: dict[Path, Predictor] = {}
+
+    def load(path: Path, *how: Any) -> "Predictor":
+        if path not in opened:
+            opened[path] = _load(path, *how)
+        return opened[path]
 
     def record(text: str) -> "list[Trace]":
-        return name_traces([_record(load(path), path, text, beam) for path in paths], paths)
+        return name_traces([_record(path, text, beam, device, options, load) for path in paths], paths)
 
     def record_picture(content: bytes) -> "list[Trace]":
         with tempfile.TemporaryDirectory() as folder:

@@ -125,7 +125,7 @@ class WorkerPool:
 
 
 def describe_failure(code: int, last_lines: list[str]) -> str:
-    """Why a child failed: its own words, or what ended it."""
+    """Reason why a child process failed: its own message, or the signal that ended it."""
     told = [line.removeprefix(PREFIX) for line in last_lines if line.startswith(PREFIX)]
     if told:
         return told[-1]

@@ -49,7 +49,9 @@ def describe_values(kind: Any, path: Sequence[str]) -> str:
         kind = {field.name: field.type for field in fields(kind)}.get(name) if kind else None
     if values := list_choices(kind):
         return " or ".join(filter(None, [", ".join(values[:-1]), values[-1]]))
-    return next((WORDS[part] for part in (kind, *get_args(kind)) if part in WORDS), "a table of settings")
+    named = is_dataclass(kind) and fields(kind)[0].name == "name"
+    table = "a name, or a table of settings with one" if named else "a table of settings"
+    return next((WORDS[part] for part in (kind, *get_args(kind)) if part in WORDS), table)
 
 
 def read_meanings(kind: type) -> dict[str, str]:

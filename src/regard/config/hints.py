@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 FOREIGN = {
     "train.learning_rate": "lr alpha eta base_lr max_lr peak_lr init_lr initial_lr initial_learning_rate step_size",
-    "train.max_steps": """epoch epochs n_epoch n_epochs nb_epoch num_epochs num_train_epochs max_epoch max_num_epochs
-        steps n_steps num_steps train_steps num_train_steps total_steps total_num_update max_iter max_iters iterations
-        num_iterations updates max_update max_updates max_num_updates""",
+    "train.max_steps": """steps n_steps num_steps train_steps num_train_steps total_steps total_num_update max_iter
+        max_iters iterations num_iterations updates max_update max_updates max_num_updates""",
+    "train.max_epochs": "epoch epochs n_epoch n_epochs nb_epoch num_epochs num_train_epochs max_epoch max_num_epochs",
     "train.max_minutes": "max_time stop_time_hours max_hours max_seconds time_limit",
     "train.seed": "random_seed data_seed manual_seed rng_seed",
     "train.device": """use_cuda cuda gpu gpus ngpu no_cuda gpu_ranks world_size device_id device_ids accelerator cpu

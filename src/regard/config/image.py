@@ -35,7 +35,7 @@ class ImageData(Section):
     batch_pixels: int | None = None
     """Batch size in pixels, padding included, in place of data.batch_size."""
     samples: int = 4000
-    """How many synthetic samples a task generates where no table is given."""
+    """Number of synthetic samples that a task generates where no table is named."""
     max_bytes: int | None = None
     """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
     max_records: int | None = None
@@ -71,7 +71,7 @@ class ImageTextData(ImageData):
     max_target_length: int = 256
     """The most tokens of a text."""
     over_long: Literal["truncate", "drop"] = "drop"
-    """What becomes of a text that is longer: it is cut there, or its record is left out."""
+    """Rule for a text that is longer: it is truncated, or its record is dropped."""
     bleu_tokenizer: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
     """Tokenizer of BLEU, by its sacrebleu name; none: the text is tokenized already; auto: zh for Chinese, else 13a."""
 

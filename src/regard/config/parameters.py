@@ -71,7 +71,7 @@ def list_parameters(component: type[Any], kind: str) -> dict[str, Parameter]:
 
 
 def explain(component: type[Any], name: str) -> str:
-    """What the docstring of a class, or else of its parents, says of a parameter."""
+    """Description of a parameter in the docstring of a class, or else of its parents."""
     foreign = ("torch", "builtins")
     owners = [owner for owner in component.__mro__ if owner.__module__.partition(".")[0] not in foreign]
     return next((text for owner in owners if (text := _explain(owner, name))), "")
@@ -93,7 +93,9 @@ def _explain(component: type[Any], name: str) -> str:
     parts = [part.strip() for part in re.split(r"(?<=[.:])\s+(?=[A-Z`])|https?://\S+", prose)]
     marked = [part for part in parts if re.search(rf"`{re.escape(name)}\b|\b{re.escape(name)}=", part)]
     plain = [part for part in parts if re.search(rf"\b{re.escape(name)}\b", part)]
-    return next(iter((*marked, *plain)), "")
+    first: str = next(iter((*marked, *plain)), "").rstrip(":,")  # a formula or a link follows
+    first += ")" * (first.count("(") - first.count(")"))
+    return f"{first}." if first and not first.endswith(".") else first
 
 
 def list_stages(name: str) -> dict[str, dict[str, Parameter]]:

@@ -29,6 +29,8 @@ COUNTS |= {"beam", "beam_groups", "max_length", "mbr_candidates"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"label_smoothing", "ema_decay", "soft_attention_rate"}
 """Settings below 1, as all dropouts are."""
+POSITIVE = {"learning_rate", "max_epochs"}
+"""Settings above 0."""
 BYTES = 1 << 16
 """The most bytes of a TOML file: a config of every setting takes a tenth. """
 DOTS = 200
@@ -131,7 +133,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
 
 @cache
 def _adapter(kind: Any) -> Any:
-    """What checks configs of a kind, which takes longer to build than to use."""
+    """Validator of configs of a kind, which takes longer to build than to use."""
     from pydantic import ConfigDict, TypeAdapter
 
     return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict())
@@ -150,9 +152,9 @@ def bounded(config: Any) -> None:
         name = path.rpartition(".")[2]
         share = name in SHARES or path.startswith("dropout.")
         least = 0 if share or name not in COUNTS else 1
-        if not least <= value < math.inf or (name == "learning_rate" and value == 0):
+        if not least <= value < math.inf or (name in POSITIVE and value == 0):
             raise ConfigError(
-                f"{path} needs to be {'above 0' if name == 'learning_rate' else f'{least} or more'}, got {quoted(value)}"
+                f"{path} needs to be {'above 0' if name in POSITIVE else f'{least} or more'}, got {quoted(value)}"
             )
         if isinstance(value, int) and value > (most := BOUNDS.get(name, MAX_INTEGER)):
             raise ConfigError(f"{path} needs to be {most:,} or less, got {quoted(value)}")

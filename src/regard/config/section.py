@@ -55,10 +55,7 @@ def complete(config: Any) -> None:
 
 def overlay(section: Any, default: Section, path: str) -> Section:
     """A default with the named fields of a section; a section that was not built by a call has all it needs."""
-    if not isinstance(section, Section) or not (isinstance(default, type(section)) or isinstance(section, type(default))):
-        raise ConfigError(
-            f"{path} needs to be a {type(default).__name__}, got {type(section).__name__}; tables are taken by regard.train"
-        )
+    check_kind(section, default, path)
     named = getattr(section, NAMED, None)
     if isinstance(section, type(default)) and named is None:
         return section
@@ -68,6 +65,14 @@ def overlay(section: Any, default: Section, path: str) -> Section:
         return replace(default, **changes)
     others = {field.name: getattr(default, field.name) for field in fields(default)}
     return replace(section, **{**others, **changes})  # a class of a user's own, with fields that the default has not
+
+
+def check_kind(section: Any, default: Section, path: str) -> None:
+    """Raise for a section of another kind than the config's, such as Dropout in the place of Train."""
+    if not isinstance(section, Section) or not (isinstance(default, type(section)) or isinstance(section, type(default))):
+        raise ConfigError(
+            f"{path} needs to be a {type(default).__name__}, got {type(section).__name__}; tables are taken by regard.train"
+        )
 
 
 def named_settings(section: Any, path: str) -> dict[str, Any]:

@@ -62,13 +62,13 @@ class Data(Section):
     max_target_length: int = 256
     """The most tokens of a target."""
     over_long: Literal["truncate", "drop"] = "drop"
-    """What becomes of a record that is longer: it is cut there, or left out."""
+    """Rule for a record that is longer: it is truncated, or dropped."""
     batch_tokens: int = 4096
     """Batch size in tokens: how many, padding included, a batch may hold on its longer side."""
     bleu_tokenizer: Literal["auto", "none", "13a", "zh", "char", "intl"] = "auto"
     """Tokenizer of BLEU, by its sacrebleu name; none: the text is tokenized already; auto: zh for Chinese, else 13a."""
     samples: int = 4000
-    """How many synthetic samples a task generates where no table is given."""
+    """Number of synthetic samples that a task generates where no table is named."""
     max_bytes: int | None = None
     """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
     max_records: int | None = None
@@ -134,13 +134,13 @@ class EncoderDecoder(Section):
     bidirectional: bool = True
     """The recurrent encoder reads in both directions."""
     order: Literal["bahdanau", "luong"] = "luong"
-    """When the recurrent decoder attends: before its cell's step (Bahdanau), or after it (Luong)."""
+    """Order in the recurrent decoder: attention before the cell's step (Bahdanau), or after it (Luong)."""
     input_feeding: bool = True
     """The decoder's next input includes its last attentional vector (Luong et al. 2015, section 3.3)."""
     initial: Literal["source", "zeros"] = "source"
     """Initial state of a recurrent decoder with attention: the encoder's last state, or zeros."""
     summary: Literal["initial", "every_step", "both"] = "both"
-    """Where a recurrent decoder without attention reads the encoder's last state: as its initial state, at every step, or
+    """Use of the encoder's last state by a recurrent decoder without attention: as its initial state, at every step, or
     both."""
     reverse_source: bool = False
     """The recurrent encoder reads its source from the end (Sutskever et al. 2014)."""
@@ -206,6 +206,8 @@ class Train(Section):
 
     max_steps: int = 2000
     """Length of the training in updates of the weights."""
+    max_epochs: float | None = None
+    """Length of the training in epochs, passes over the training data, in place of max_steps; 0.5 is half of one."""
     max_minutes: float | None = None
     """Stop after so many minutes of training, if that comes first."""
     seed: int = 0
@@ -277,7 +279,7 @@ class Train(Section):
     ema_decay: float | None = None
     """Decay of an exponential moving average of the weights, which is evaluated and saved in their place; None: none."""
     average_checkpoints: int = 0
-    """How many of the last checkpoints are averaged into the final model; 0: the best on the validation set."""
+    """Number of the last checkpoints that are averaged into the final model; 0: the best on the validation set."""
     monitor: str = "loss"
     """Monitored metric, which decides which model is the best: loss, perplexity, or a metric of the task on decoded outputs,
     such as exact or bleu."""
@@ -288,7 +290,7 @@ class Train(Section):
     checkpoint_every: int = 500
     """Steps between checkpoints, from which a training is resumed."""
     keep_checkpoints: int = 2
-    """How many of the last checkpoints are kept."""
+    """Number of the last checkpoints that are kept."""
     log_every: int = 50
     """Steps between lines of log.jsonl."""
     max_bad_batches: int = 20

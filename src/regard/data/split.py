@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from regard.config import shortened
 from regard.errors import DataError
 
 SHARE = 0.1
@@ -27,7 +28,7 @@ class HeldOut(NamedTuple):
     by: str
 
     def notes(self) -> dict[str, Any]:
-        """All fields under the names that a log has for them."""
+        """Fields by their names in a log."""
         return {"held": self.size, "lines": self.lines, "table": self.table, "by": self.by}
 
     def __str__(self) -> str:
@@ -41,7 +42,7 @@ def hold_out(sources: Sequence[str], table: str, by: str) -> list[bool]:
     if len(ranks) < 2:
         raise DataError(
             f"data.valid is not given, and nothing can be held out of {table}, which has one {by} and no other: "
-            f"{next(iter(ranks), '')!r}; name a file to validate with, data.valid"
+            f"{shortened(next(iter(ranks), ''))!r}; name a file to validate with, data.valid"
         )
     ordered = sorted(ranks, key=lambda source: (ranks[source], source))
     count = sum(rank < SHARE for rank in ranks.values())

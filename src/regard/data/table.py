@@ -76,7 +76,7 @@ def files(path: str) -> list[str]:
 
 
 def _joined(path: str) -> bool:
-    """Whether it names several tables, and is no file with a + in its own name."""
+    """Return True if a name joins several tables, and is no file with a + in its own name."""
     return AND in path and not all(os.path.exists(part) for part in path.split(BETWEEN))
 
 
@@ -106,6 +106,8 @@ def _form(path: str) -> Form:
 
 def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
     rows = raw_lines(path, *within)
+    if path.removesuffix(".gz").endswith(".csv"):
+        rows = _check_tabs(path, rows)
     named = numbered(columns.source) is None or numbered(columns.target) is None
     if named and columns.settings.header is False:
         name = columns.target if numbered(columns.target) is None else columns.source
@@ -138,8 +140,19 @@ def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
         raise DataError(f"{header.where} is a header, and no record follows it")
 
 
+def _check_tabs(path: str, rows: Iterator[tuple[bytes, str]]) -> Iterator[tuple[bytes, str]]:
+    """The lines of a file called .csv, whose first line has a tab as those of a TSV file have."""
+    first = next(rows)
+    if b"\t" not in first[0]:
+        raise DataError(
+            f"{path} has no tab in its first line, and columns stand between tabs: convert it to TSV, or to JSONL with "
+            "an object on each line"
+        )
+    return chain([first], rows)
+
+
 def _position(column: str, names: Sequence[str], header: Line | None, need: bool = True) -> int | None:
-    """Where a column stands, from 0; None where there is none and none is needed."""
+    """Index of a column, from 0; None for an absent column that is not required."""
     number = numbered(column)
     if number is not None or header is None:
         return number
@@ -154,14 +167,15 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
     if position is None or position >= len(cells):
         count = f"{len(cells)} column" + "s" * (len(cells) != 1)
         other = f", or give two parallel files as SOURCE{BETWEEN}TARGET" * (side in SIDES)
-        raise DataError(
-            f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; put a tab between columns{other}"
-        )
+        advice = f"put a tab between columns{other}"
+        if side in SIDES and len(cells) > 1:
+            advice = f"data.{side} chooses the column"
+        raise DataError(f"{line.where} has {count}, and the {side} is column {(position or 0) + 1}; {advice}")
     return cells[position]
 
 
 def rows(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[tuple[Row, str]]:
-    """What stands on each line of a JSONL file, and where that is."""
+    """Rows of a JSONL file, each with its place."""
     return (_parse_row(line) for line in lines(path, limit, bounds))
 
 
@@ -186,7 +200,7 @@ def _jsonl(path: str, columns: Columns, within: Read) -> Iterator[Record]:
 
 
 def value(row: Row, column: str, where: str, need: bool = True) -> Any:
-    """What stands in one column of a line; None where there is no such column and none is needed."""
+    """Value of a column in a row; None for an absent column that is not required."""
     values = list(row.values()) if isinstance(row, dict) else row
     number = numbered(column)
     if isinstance(row, dict) and column in row:

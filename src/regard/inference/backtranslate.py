@@ -25,7 +25,7 @@ from regard.training.seed import mixed
 WINDOW = 1024
 """Lines that are answered together."""
 BREAKS = str.maketrans({"\t": " ", "\n": " ", "\r": " "})
-"""What a table has no room for inside a text."""
+"""Characters that a table cannot hold inside a text."""
 
 
 class Pair(NamedTuple):
@@ -100,8 +100,8 @@ def sample_sources(
         samples = sample(
             model.model.decoder, memory, length=most, temperature=temperature, generator=generator, unknown=False
         )
-        for index, each in zip(indices, samples, strict=True):
-            answers[index] = model.task.finish(model.codec.decode(each.tokens))
+        for index, hypothesis in zip(indices, samples, strict=True):
+            answers[index] = model.task.finish(model.codec.decode(hypothesis.tokens))
     return answers
 
 

@@ -80,7 +80,7 @@ def _encodes(name: str) -> bool:
 
 
 def _placed(attention_map: AttentionMap, parts: "ForwardTrace") -> AttentionMap:
-    """Where places look at places, they are those of the picture, and words that look at words those of the question."""
+    """Axes of an attention map: positions of the picture attend to one another, and words to those of the question."""
     name = QUESTION if attention_map.name.split(".", 1)[0] == QUESTION else PICTURE
     axis = parts.axes.get(name)
     if axis is None or attention_map.weights is None or attention_map.weights.shape[1:] != (len(axis),) * 2:

@@ -36,7 +36,7 @@ class Start(NamedTuple):
 
 
 def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> Start | None:
-    """What train.init_from says to begin with; None where it says nothing.
+    """Codec and weights of the run that train.init_from names; None where it names none.
 
     `load_codec` reads the codec of a run of this family, and `out` is the directory that is trained into.
     """
@@ -61,7 +61,7 @@ def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | Non
 
 
 def begun(out: Path) -> bool:
-    """Whether a directory has a whole checkpoint, from which a training would go on."""
+    """True if a directory has a whole checkpoint, from which a training would resume."""
     folder = out / "checkpoints"
     for step in reversed(checkpoint.steps(folder) if folder.is_dir() else []):
         try:

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard import config as configuration
-from regard import tasks
 from regard.boundary import boundary
 from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
@@ -13,7 +12,6 @@ from regard.inference.alignment_head import head_in
 from regard.inference.predictor import Predictor
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.manifest import NAME as MANIFEST
-from regard.tasks.kinds.types import family
 from regard.training.device import choose
 from regard.training.run_directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
@@ -21,7 +19,7 @@ from regard.training.state_dict import restore
 from regard.training.tensor_file import TensorFile
 
 
-def load(directory: Path | str, device: str = "auto", *, components: Iterable[Handed] = ()) -> Predictor:
+def load(directory: Path | str, device: str = "auto", *, components: Handed | Iterable[Handed] = ()) -> Predictor:
     """Open a trained model of any task: a run directory, an ensemble, or an exported model in one file.
 
     Every file is read once and checked against the manifest; none is run. `components` are the classes, Python files or
@@ -63,13 +61,16 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     for needed in (CONFIG, STEP if STEP in files else MODEL):
         if needed not in snapshot.names:
             raise DamagedError(f"{path} has no {needed}: train into it first, or choose a directory that regard train made")
+    from regard import tasks  # imported late: tasks build predictors
+    from regard.tasks.kinds.types import family
+
     table = configuration.parse_text(files[CONFIG].decode(), path / CONFIG)
     name = str(table.pop("task", ""))
     try:
         config = configuration.check(tasks.find(name).Config, table)
     except ConfigError as error:
         raise ConfigError(f"{path / CONFIG}: {error}") from error
-    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    strange = [file.name for side in ("codec", "source", "target", "joint") for file in path.glob(f"{side}.*")]
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
     kind = family(config)
@@ -109,7 +110,7 @@ def advised(path: Path) -> Iterator[None]:
 
 
 def _lacking(path: Path) -> str:
-    """What a path is that is no run directory, and what to do."""
+    """Description of a path that is no run directory, and what to do."""
     what = "has no manifest.json" if path.is_dir() else "is no directory"
     do = "give the directory that `regard train --out DIR` wrote"
     if (path / "config.json").is_file() and (path / MODEL).is_file():

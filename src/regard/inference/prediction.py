@@ -1,6 +1,7 @@
 """Prediction: one answer of a trained model."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor
@@ -16,7 +17,8 @@ class Prediction(NamedTuple):
     the source, averaged over its heads. `links` are (source token, target token) pairs. The source tokens of an image are
     the cells of a feature map, row after row, behind one for the whole image where the model has such; `grid` is the map's
     number of rows and columns. `boxes` are those of detected objects, one for each target token: left, top, right and
-    bottom, in pixels of the image as it is; `scores` are their probabilities.
+    bottom, in pixels of the image as it is; `scores` are their probabilities. `fields` are the answer in JSON where it is a
+    table and not a text.
     """
 
     text: str
@@ -28,6 +30,7 @@ class Prediction(NamedTuple):
     grid: tuple[int, int] | None = None
     boxes: list[tuple[float, float, float, float]] | None = None
     scores: list[float] | None = None
+    fields: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= SHOWN_LENGTH else self.text[: SHOWN_LENGTH - 3] + "..."

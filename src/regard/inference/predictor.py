@@ -1,6 +1,9 @@
 """Predictor: base of the classes that predict, stream, trace and evaluate with a trained model of any task."""
 
+import difflib
+import inspect
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +15,7 @@ from torch import nn
 from regard import registry
 from regard.data.records import Record
 from regard.decoding.logprobs import UndistributedError
-from regard.errors import ConfigError
+from regard.errors import ConfigError, DataWarning
 from regard.inference.prediction import Prediction
 from regard.metrics.text import Metrics
 
@@ -111,13 +114,41 @@ class Predictor(ABC):
         """
         if best is not None and best < 1:
             raise ValueError(f"best needs to be 1 or more, got {best}")
-        single, each = split_inputs(inputs)
-        answers: list[list[Prediction]] = [[] for _ in each]
-        for index, predictions in self.predict_unordered(each, best=best or 1, align=align, **options):
+        self._check_options(options)
+        single, sources = split_inputs(inputs)
+        self._warn_of_guesses(sources)
+        answers: list[list[Prediction]] = [[] for _ in sources]
+        for index, predictions in self.predict_unordered(sources, best=best or 1, align=align, **options):
             answers[index] = predictions
         if best is not None:
             return answers[0] if single else answers
         return answers[0][0] if single else [predictions[0] for predictions in answers]
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise for an option that this predictor has not."""
+        known = [name for name in inspect.signature(self.outcomes).parameters if name not in ("inputs", "args", "options")]
+        for name in options:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                raise TypeError(f"predict has no option {name} for a model of the task {self.name}; {advice}")
+
+    def _warn_of_guesses(self, sources: Sequence[Input]) -> None:
+        """Warn of texts whose answer is a guess: the model knows nothing in them, or reads their beginning alone."""
+        if self.codec.reads_files:
+            return
+        doubtful = [number for number, source in enumerate(sources, 1) if not self.fits(source)]
+        if doubtful:
+            first = doubtful[0]
+            reason, answer = "has nothing in it that the model knows", "its answer is a guess"
+            if self.is_known(sources[first - 1]):
+                most = self.codec.max_source_length - 1
+                reason, answer = (
+                    f"has more than the {most} tokens that the model reads",
+                    "its beginning alone is answered",
+                )
+            more = f" ({len(doubtful):,} inputs are unknown or too long in all)" * (len(doubtful) > 1)
+            warnings.warn(f"input:{first} {reason}, and {answer}{more}", DataWarning, stacklevel=3)
 
     def predict_unordered(
         self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, **options: Any
@@ -184,6 +215,10 @@ class Predictor(ABC):
     def find_unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """Indices of the prepared records that cannot be evaluated, as their scores are not finite, and their errors."""
 
+    def tabulate(self, figures: Metrics) -> str | None:
+        """Metrics as the task's own table; None: a line for each."""
+        return None
+
     def read(self, source: Input, number: int = 1) -> Any:
         """Prepared record of an input; `number` is its place, for messages."""
         if isinstance(source, (str, os.PathLike)):
@@ -234,6 +269,8 @@ def split_inputs(inputs: Input | Iterable[Input]) -> tuple[bool, list[Input]]:
     """True and a list of one for a single input, else False and the list of all."""
     if isinstance(inputs, (str, os.PathLike, Located)):
         return True, [inputs]
+    if not isinstance(inputs, Iterable):
+        raise TypeError(f"an input is a text, a path or a record, got {type(inputs).__name__}; several are a list of them")
     return False, list(inputs)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """How answers are looked for: by whom, in which decoder, how long each may become, and what it must hold."""
+    """Plan of a search: searcher, decoder, length limits and constraints."""
 
     finder: Searcher
     decoder: Decoder
@@ -124,7 +124,7 @@ class SequencePredictor(Predictor):
         constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
+        records = [self.read(item, number) for number, item in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
         looking = align or translations is not None
         for index, hypotheses in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):
@@ -251,7 +251,7 @@ class SequencePredictor(Predictor):
         return load_translations(unknown)
 
     def _perplexity(self, examples: Sequence[Any]) -> Measurement | None:
-        """How surprising the targets are to the model, sentence by sentence."""
+        """Perplexity of the model on the targets, sentence by sentence."""
         device = next(self.model.parameters()).device
         nll, tokens = list[float](), list[int]()
         for _, batch in self._batches(examples):
@@ -343,7 +343,7 @@ class SequencePredictor(Predictor):
         return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
 
     def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
-        """How answers to sources are looked for, as the config says."""
+        """Plan the search for these sources by the config."""
         settings = dataclasses.replace(self.config.search, beam=beams)
         guard = None
         if settings.block_ngrams or any(map(any, constraints or ())):
@@ -359,15 +359,15 @@ class SequencePredictor(Predictor):
 
     @cached_property
     def spelling(self) -> Spelling:
-        """What each token of an answer writes."""
+        """Spelling of each token of an answer."""
         return Spelling.of(self.codec.target)
 
     def text(self, tokens: Sequence[int]) -> str:
-        """What the tokens of an answer mean to a person."""
+        """Detokenized text of an answer's tokens."""
         return self.task.finish(self.codec.decode(tokens))
 
     def written(self, text: str) -> str:
-        """What the model writes for a text in an answer."""
+        """Form in which the model writes a text in an answer."""
         return self.codec.prepare(self.task.prepare(Record("", text, "constraint")).target or "")
 
     def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:

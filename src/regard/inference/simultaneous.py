@@ -88,7 +88,7 @@ def covers(model: Any) -> str | None:
 
 
 def hearing(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
-    """What has been heard of a source, each time that some of its tokens are settled."""
+    """Source so far, each time that some of its tokens are settled."""
     model = trained.model
     assert isinstance(model, Seq2Seq), "`covers` has seen to it"
     where = next(model.parameters()).device
@@ -112,12 +112,12 @@ def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
 def _behind(first: Memory, second: Memory) -> Memory:
     assert first.keep is not None
     assert second.keep is not None
-    keys, values = (torch.cat(each, dim=2) for each in zip(first[:2], second[:2], strict=True))
+    keys, values = (torch.cat(pair, dim=2) for pair in zip(first[:2], second[:2], strict=True))
     return Memory(keys, values, torch.cat((first.keep, second.keep), dim=1))
 
 
 def _as_it_stands(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[str]:
-    """The same pieces, as long as the task reads a source as it stands: else later text may change what earlier was."""
+    """These pieces, as long as the task does not preprocess a source: else later text may change earlier tokens."""
     text = ""
     for piece in pieces:
         text += piece

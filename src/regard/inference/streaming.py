@@ -48,7 +48,7 @@ def stream(trained: "SequencePredictor", source: Input, beam: int, wish: Constra
 
 
 def pieces(written: StableText, decided: Iterable[Sequence[int]]) -> Iterator[str]:
-    """What each of several beginnings of an answer adds to the one before; the last of them is the whole."""
+    """Text that each of several prefixes of an answer adds to the one before; the last of them is the whole."""
     tokens: Sequence[int] = ()
     for tokens in decided:
         if piece := written.more(tokens):

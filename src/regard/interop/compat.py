@@ -84,13 +84,14 @@ def _misfits(model: nn.Module) -> Iterator[str]:
 
 def _attention(name: str, attention: nn.Module, heads: int) -> Iterator[str]:
     if not isinstance(attention, MultiHead) or not is_builtin(attention):
-        yield f"looks by {type(attention).__name__} in {name}, and heads of a transformer are needed"
+        advice = ": train with model.attention=transformer" * name.endswith(".cross")
+        yield f"has the attention {type(attention).__name__} in {name}, and multi-head attention is needed{advice}"
         return
     stages = attention.score, attention.normalise, attention.scope
     causal = name.startswith("decoder.") and name.endswith(".self")
     if stages != (ScaledDot(), Softmax(), Causal() if causal else Everywhere()):
         usual = "causal" if causal else "everywhere"
-        yield f"looks by {', '.join(map(str, stages))} in {name}, and scaled_dot, softmax, {usual} are needed"
+        yield f"attends with {', '.join(map(str, stages))} in {name}, and scaled_dot, softmax, {usual} are needed"
     if attention.key_heads != attention.heads or attention.how != "concat" or not isinstance(attention.output, nn.Linear):
         yield f"has other heads of keys, or joins them by {attention.how}, in {name}, and concatenated heads are needed"
     if attention.heads != heads:

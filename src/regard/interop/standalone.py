@@ -57,7 +57,7 @@ def build_tokenizers(codec: TextCodec | ImageTextCodec) -> Tokenizers:
 
 
 def describe(trained: SequencePredictor, tokenizers: Tokenizers, files: Mapping[str, bytes], **more: Any) -> dict[str, Any]:
-    """What export.json says of a model and of the files of its export."""
+    """Contents of export.json for a model and the files of its export."""
     codec, search = trained.codec, trained.config.search
     reads = {} if isinstance(codec, ImageTextCodec) else {"source": codec.source.size}
     table: dict[str, Any] = {"format": FORMAT, "regard": regard.__version__, "task": trained.name}

@@ -142,9 +142,16 @@ def measure_windows(errors: Errors, observed: Observed, name: str, block: int = 
     """
     counted = observed & ~np.isnan(errors)
     sums = np.where(counted, errors, 0).reshape(len(errors), -1).sum(1)
-    counts = counted.reshape(len(errors), -1).sum(1)
-    low, high = _block_bootstrap(np.stack((sums, counts), 1), block, seed)
-    return Measurement(mean_error(errors, observed), low, high, f"{name}|blocks:{block}")
+    return measure_rows(np.stack((sums, counted.reshape(len(errors), -1).sum(1)), 1), name, block, seed)
+
+
+def measure_rows(rows: NDArray[np.float64], name: str, block: int = 1, seed: int = 0) -> Measurement:
+    """The same of (windows, 2): the sum of the errors of each window, and the number of its values."""
+    total, count = rows.sum(0)
+    if not count:
+        return Measurement(float("nan"), float("nan"), float("nan"), f"{name}|blocks:{block}")
+    low, high = _block_bootstrap(rows, block, seed)
+    return Measurement(float(total / count), low, high, f"{name}|blocks:{block}")
 
 
 def _block_bootstrap(rows: NDArray[np.float64], block: int, seed: int, resamples: int = 1000) -> tuple[float, float]:

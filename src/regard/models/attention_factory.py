@@ -88,42 +88,42 @@ def build_self_attention(
             f"self-attention is made of stages, and {named['mechanisms']!r} is a mechanism; "
             "name a score, a normaliser or a scope, such as rotary or alibi+local"
         )
-    chosen: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
+    stages: dict[str, Any] = {kind: named[kind] for kind in ("score", "normalise") if kind in named}
     where = intersect_scopes(scope, named.get("scope", "everywhere"))
-    made = MultiHead(width, heads=heads, scope=where, dropout=dropout, limit=limit, **chosen, **options)
-    if isinstance(made.normalise, Marginal):
+    attention = MultiHead(width, heads=heads, scope=where, dropout=dropout, limit=limit, **stages, **options)
+    if isinstance(attention.normalise, Marginal):
         raise ValueError(
             f"{name!r} names marginal, which is about what a decoder writes and would be softmax here; name softmax"
         )
-    if getattr(made.normalise, "rewarded", False):
+    if getattr(attention.normalise, "rewarded", False):
         raise ValueError(
             f"{name!r} draws where it looks, which only an attention to the source is taught to do; "
             "use gumbel, whose gradient passes through, or a normaliser that draws nothing"
         )
-    return made
+    return attention
 
 
 def split_name(name: str) -> dict[str, str]:
     """Split an attention's name by kind: "additive+sparsemax" is {"score": "additive", "normalise": "sparsemax"}."""
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for part in name.split("+"):
         kind = registry.locate(part)
         if kind not in PARTS:
             raise ValueError(f"{part!r} is one of the {kind}; an attention is joined from {', '.join(PARTS)}")
-        if kind in found:
-            raise ValueError(f"{name!r} names two of the kind {kind}, {found[kind]} and {part}; name one")
-        found[kind] = part
-    if "mechanisms" in found and "score" in found and not accepts_option(found["mechanisms"], "score"):
+        if kind in parts:
+            raise ValueError(f"{name!r} names two of the kind {kind}, {parts[kind]} and {part}; name one")
+        parts[kind] = part
+    if "mechanisms" in parts and "score" in parts and not accepts_option(parts["mechanisms"], "score"):
         raise ValueError(
-            f"{name!r} combines the mechanism {found['mechanisms']} with the score {found['score']}; "
+            f"{name!r} combines the mechanism {parts['mechanisms']} with the score {parts['score']}; "
             "this mechanism brings its own score, so name one of the two"
         )
-    if "scope" in found and (needed := registry.list_required(found["scope"], "scope")):
+    if "scope" in parts and (needed := registry.list_required(parts["scope"], "scope")):
         raise ValueError(
-            f"{name!r} names the scope {found['scope']}, which needs {', '.join(needed)} and so cannot be a word alone; "
+            f"{name!r} names the scope {parts['scope']}, which needs {', '.join(needed)} and so cannot be a word alone; "
             "build it in Python (padding is heeded without being named)"
         )
-    return found
+    return parts
 
 
 def accepts_option(name: str, option: str) -> bool:
@@ -133,23 +133,25 @@ def accepts_option(name: str, option: str) -> bool:
 
 def intersect_scopes(left: Any, right: Any) -> Scope:
     """Intersection of two scopes; a single one is returned unchanged, so that kernels recognise it."""
-    scopes: list[Scope] = [registry.build(each, "scope") for each in (left, right)]
-    hiding = [each for each in scopes if not isinstance(each, Everywhere)]
-    return hiding[0] & hiding[1] if len(hiding) == 2 else (hiding or scopes)[0]
+    scopes: list[Scope] = [registry.build(part, "scope") for part in (left, right)]
+    limiting = [part for part in scopes if not isinstance(part, Everywhere)]
+    return limiting[0] & limiting[1] if len(limiting) == 2 else (limiting or scopes)[0]
 
 
 def build_mechanism(name: str, query: int, key: int, heads: int, options: dict[str, Any]) -> Attention:
     """Build a mechanism, multi-head where its constructor takes `heads`."""
-    made: Callable[..., Attention] = registry.find(name, "mechanisms")
-    wanted = inspect.signature(made).parameters.values()
-    if "bias" in options and all(each.name != "bias" and each.kind != each.VAR_KEYWORD for each in wanted):
+    mechanism: Callable[..., Attention] = registry.find(name, "mechanisms")
+    parameters = inspect.signature(mechanism).parameters.values()
+    if "bias" in options and all(
+        parameter.name != "bias" and parameter.kind != parameter.VAR_KEYWORD for parameter in parameters
+    ):
         raise ValueError(f"attention {name!r} has biases, and none were asked for; choose another, or leave bias as it is")
     if not accepts_option(name, "heads"):
-        return made(query, key, **options)
+        return mechanism(query, key, **options)
     size = options["size"] or query
     if heads < 1 or size % heads:
         raise ValueError(
             f"attention {name!r} needs a size that its heads divide, got size {size} and {heads} heads; "
             "choose a number of heads that divides the size"
         )
-    return made(query, key, heads=heads, **options)
+    return mechanism(query, key, heads=heads, **options)

@@ -60,8 +60,8 @@ def build(
     `standard` are the mean and the standard deviation of each channel.
     """
     rows, columns = (-(-side // model.stride) for side in box)
-    told = encoder_options(model, dropout) | (patch_options(model.vit, (rows, columns)) if model.encoder == "vit" else {})
-    encoder = build_image_encoder(model.encoder, len(standard[0]), model.map_size or model.hidden_size, **told)
+    options = encoder_options(model, dropout) | (patch_options(model.vit, (rows, columns)) if model.encoder == "vit" else {})
+    encoder = build_image_encoder(model.encoder, len(standard[0]), model.map_size or model.hidden_size, **options)
     places = rows * columns + model.vit.cls_tokens
     decoder = build_decoder(model, dropout, encoder.size, vocabulary, longest=(places, longest))
     outcome = getattr(decoder, "outcome", None)

@@ -4,7 +4,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from regard.attention.module import Attention
 
-Made = TypeVar("Made", bound=Attention | None)
+AnyAttention = TypeVar("AnyAttention", bound=Attention | None)
 
 
 @runtime_checkable
@@ -14,7 +14,7 @@ class ScalableRate(Protocol):
     def steady(self) -> None: ...
 
 
-def scale_learning_rate(attention: Made) -> Made:
+def scale_learning_rate(attention: AnyAttention) -> AnyAttention:
     """Prepare an attention for queries and keys of variance one, by lower learning rates of its matrices.
 
     One step of Adam may move each number of W in qᵀ W k by the learning rate, and so a score by the rate times d or more.

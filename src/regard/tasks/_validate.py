@@ -143,7 +143,9 @@ RULES = {
     "model.output.scale": Rule(_output("attention"), "model.output=attention"),
     "model.output.heads": Rule(_output("mixture"), "model.output=mixture"),
     "train.label_smoothing": Rule(
-        lambda config: not (_finds(config) or hasattr(config.model, "reranking_layers")),
+        lambda config: (
+            hasattr(config.model, "encoder") and not (_finds(config) or hasattr(config.model, "reranking_layers"))
+        ),
         "a task that chooses among words or labels",
     ),
     "train.reinforce_baseline": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
@@ -228,7 +230,14 @@ def unwritten(config: Any) -> list[str]:
     """Paths of the settings that need a model that writes text; empty for a config whose models do."""
     search = [field.name for field in fields(config.search) if field.name != "batch_size"]
     of_texts = ["data.bleu_tokenizer", *(f"train.{name}" for name in TEACHING), *(f"search.{name}" for name in search)]
-    return [] if config.WRITES else of_texts
+    return [] if config.WRITES else [path for path in of_texts if path not in config.HEEDED]
+
+
+def rules_of(config: Any) -> dict[str, Rule]:
+    """Conditions that the family of a config has for its own settings."""
+    from regard.tasks.kinds.types import family  # imported late: kinds.types imports this folder
+
+    return dict(getattr(family(config), "RULES", {}))
 
 
 def heeded(configs: Sequence[Any], default: Any) -> None:
@@ -239,16 +248,25 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
                 f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
                 "it out"
             )
-    for path, rule in RULES.items():
+    own = rules_of(default)
+    for path, rule in {**RULES, **own}.items():
+        if path not in own and path.startswith(("model.", "dropout.")) and not hasattr(default.model, "encoder"):
+            continue  # rules of models that have an encoder by name
         changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
-        model = configs[0].model
-        decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
         raise ConfigError(
-            f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model has a {model.encoder} "
-            f"encoder{decoder} and the attention {model.attention.name}; leave it out"
+            f"{path}={changed[0]} would change nothing: it needs {rule.needs}, and this model "
+            f"{_describe_model(configs[0].model)}; leave it out"
         )
+
+
+def _describe_model(model: Any) -> str:
+    """What a model has, by its settings."""
+    if not hasattr(model, "encoder"):
+        return f"is {getattr(model, 'network', type(model).__name__)}"
+    decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
+    return f"has a {model.encoder} encoder{decoder} and the attention {model.attention.name}"
 
 
 def trainable(config: Any) -> None:
@@ -257,6 +275,11 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
+    if train.max_epochs is not None and train.max_steps != type(config)().train.max_steps:
+        raise ConfigError(
+            f"train.max_epochs={train.max_epochs:g} and train.max_steps={train.max_steps} are both the length of the "
+            "training: use one of them"
+        )
     if train.schedule == "noam" and train.warmup_steps < 1:
         raise ConfigError(
             f"train.schedule=noam needs train.warmup_steps of 1 or more, got {train.warmup_steps}; the paper has 4000"

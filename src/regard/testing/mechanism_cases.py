@@ -65,7 +65,7 @@ def make_source(keep: Tensor | None = KEEP, keys: int = KEYS) -> Encoded:
 
 
 def spoil_padding(encoded: Encoded) -> Encoded:
-    """The same source with NaN in its padding."""
+    """Fill the padding of a source with NaN."""
     assert encoded.keep is not None
     padding = ~encoded.keep[..., None]
     data, values = (side.masked_fill(padding, torch.nan) for side in (encoded.data, require_values(encoded)))

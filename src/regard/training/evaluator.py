@@ -58,7 +58,8 @@ class Judge:
         if regular and self.settings.schedule == "plateau":
             self.state.plateau.see(value)
         self.log.write({"step": step, "valid": figures})
-        self.display.say(f"step {step} · valid " + " · ".join(f"{name} {value:.4g}" for name, value in figures.items()))
+        shown = {name: value for name, value in figures.items() if "." not in name}  # NAME.METRIC: of other predictors
+        self.display.say(f"step {step} · valid " + " · ".join(f"{name} {value:.4g}" for name, value in shown.items()))
 
     @property
     def published_value(self) -> float | None:

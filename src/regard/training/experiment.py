@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
 from regard.config import Train
-from regard.data.modality import AnyBatch, Batches
+from regard.data.modality import AnyBatch, Batches, EpochBatches
+from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.training.callbacks import CallbackFactory
 
@@ -75,6 +77,17 @@ class Experiment:
     extra_files: Mapping[str, bytes] = field(default_factory=dict)
     """Files to try the model on, by their path in the run directory; they are not in its manifest."""
     callbacks: tuple[CallbackFactory, ...] = ()
+
+    @cached_property
+    def settings(self) -> Train:
+        """Settings of the training loop; `max_steps` is computed where the config has the length in epochs."""
+        train = self.config.train
+        if train.max_epochs is None:
+            return train
+        if not isinstance(self.train, EpochBatches):
+            raise ConfigError("train.max_epochs needs training data that is counted in epochs; use train.max_steps")
+        steps = math.ceil(train.max_epochs * self.train.steps_per_epoch() / train.accumulate_steps)
+        return replace(train, max_steps=max(1, steps))
 
     @property
     def hidden_size(self) -> int | None:

@@ -32,7 +32,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
 
     Afterwards the experiment's model is the one that the directory holds.
     """
-    settings = experiment.config.train
+    settings = experiment.settings
     with ExitStack() as stack:
         interruption = stack.enter_context(Interruption())  # a signal from here on waits until there is something to save
         stack.enter_context(guarded(interruption.lose_reader))
@@ -68,14 +68,14 @@ class Loop:
     display: Display
 
     def __init__(self, experiment: Experiment, run: RunDirectory, interruption: Interruption):
-        self.settings, self.interruption = experiment.config.train, interruption
+        self.settings, self.interruption = experiment.settings, interruption
         self.update = Update(experiment)
         self.judge = Judge(self.update, run, interruption)
         self.counters = self.update.state.counters
         self.speed = Speed(self.counters.seconds, self.counters.stretch)
         self.health = Health(experiment, self.update.device)
-        made = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
-        self.callbacks: list[Callback] = [callback for callback in made if callback is not None]
+        callbacks = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
+        self.callbacks: list[Callback] = [callback for callback in callbacks if callback is not None]
 
     def run(self) -> dict[str, Any]:
         """Steps, evaluations and checkpoints until there is a reason to stop."""
@@ -136,13 +136,16 @@ class Loop:
             self.update.settle(self.speed)
 
     def due(self, every: int, reason: str | None) -> bool:
-        """Whether the time has come for something done every so many steps and at the end."""
+        """Return True at every so many steps, and at the end."""
         return reason is not None or (every > 0 and self.counters.step > 0 and self.counters.step % every == 0)
 
     def reason(self) -> str | None:
-        """Why the training is over, if it is."""
+        """Reason why the training is over; None while it goes on."""
         if self.counters.step >= self.settings.max_steps:
-            return f"all {self.settings.max_steps} steps are done"
+            epochs, steps = self.settings.max_epochs, f"{self.settings.max_steps} steps"
+            beyond = self.counters.step - self.settings.max_steps
+            ended = f"all {steps} are done" if epochs is None else f"all {epochs:g} epochs are done, which are {steps}"
+            return ended + f", and {beyond} more" * (beyond > 0)
         if self.settings.max_minutes is not None and self.speed.elapsed() >= 60 * self.settings.max_minutes:
             return f"the {self.settings.max_minutes:g} minutes are over"
         if self.settings.patience and self.counters.stale >= self.settings.patience:
@@ -158,4 +161,4 @@ class Loop:
             news = {"step": step, **self.speed.record(), **self.update.last, "skipped": self.counters.skipped}
             health = self.health.measure(self.update.state.model, self.speed.elapsed())
             self.log.write(news | ({"attention": health} if health else {}))
-            self.display.show(news, self.speed.left(step, self.settings.max_steps, self.settings.max_minutes))
+            self.display.show(news, self.speed.estimate_remaining(step, self.settings.max_steps, self.settings.max_minutes))

@@ -31,15 +31,16 @@ from regard.training.snapshot import verify as verify
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
 ENSEMBLE = "ensemble.json"
-"""What a directory of several models has in place of the two."""
+"""Settings of an ensemble, in place of the config and the weights."""
 STEP = "step.onnx"
-"""What a directory of exported graphs has in place of the weights."""
+"""Graph of a decoder step, in place of the weights, in an exported model."""
 ARCHIVE = ".zip"
-"""How the name ends of such a directory in one file."""
+"""Suffix of an exported model in one file."""
 PUBLISHED, PUBLISHING = "published", "publishing"
 """Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
     "data.test",
+    "train.max_epochs",
     "train.max_steps",
     "train.max_minutes",
     "train.checkpoint_every",
@@ -60,9 +61,9 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = path / "checkpoints"
-        self.held = ExitStack()
+        self.locks = ExitStack()
         self.entered = False
-        """Whether some training had entered the directory before, so that what it left half-written is ours to sweep."""
+        """True if a training had entered the directory before, so that its half-written files may be swept."""
         self.identity: tuple[int, int] | None = None
         """Device and inode of the directory while its lock is held: a path may come to name another one."""
         self.table: dict[str, Any] | None = None
@@ -73,15 +74,15 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             check_entries(self.path)
             self.entered = (self.path / lock.NAME).exists()
-            self.held.enter_context(Lock(self.path))
+            self.locks.enter_context(Lock(self.path))
             self.identity = _identity(self.path)
         except OSError as error:
-            self.held.close()
+            self.locks.close()
             raise self._unwritable(error) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.held.close()
+        self.locks.close()
         identity, self.identity, self.table = self.identity, None, None
         if isinstance(error, OSError) and self.contains(error):
             if identity != _identity(self.path):
@@ -93,23 +94,23 @@ class RunDirectory:
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
-        there = is_run(self.path)
+        existing = is_run(self.path)
         try:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        if there or self.entered:
+        if existing or self.entered:
             io.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             io.sweep(self.checkpoints)
-        there = there and has_work(self.path)
-        if there:
+        existing = existing and has_work(self.path)
+        if existing:
             self.manifest()  # of another format, its settings have other names
             same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
         self.check()
         known = self.manifest()["files"]
         for name, data in files.items():
-            if there and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
+            if existing and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
                 raise RefusedError(
                     f"{self.path / name} was made from other data: what this run would put there differs; "
                     "give it the data it was started with, or choose another directory"
@@ -151,7 +152,7 @@ class RunDirectory:
                 io.write(self.path / name, data)
 
     def manifest(self) -> dict[str, Any]:
-        """What the directory says it holds, settled after a kill between two files of one change."""
+        """The manifest, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME
         empty: dict[str, Any] = {"files": {}, "pending": {}}
         if self.table is None and not path.exists():
@@ -173,7 +174,7 @@ class RunDirectory:
         if isinstance(record, dict) and record.get("sha256") == table["files"].get(MODEL):
             table[PUBLISHED] = record
         cut_short = bool(table["pending"])
-        table = {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        table = {name: value for name, value in table.items() if name not in ("format", "versions")} | {"pending": {}}
         if self.identity is not None:
             self.table = table
             if cut_short:  # it may be the last change, and others read the manifest too
@@ -187,12 +188,12 @@ class RunDirectory:
         self._seal({**self.manifest(), name: value})
 
     def holds(self, name: str, expected: str | None = None) -> bool:
-        """Whether a file is there and is what was written last, or what `expected` is the digest of."""
+        """Return True if a file exists with the digest of the manifest, or with the `expected` one."""
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
     def contains(self, error: OSError) -> bool:
-        """Whether an error is about writing here: to a path inside, or to a full disk."""
+        """Return True if an error is about writing here: to a path inside, or to a full disk."""
         if error.filename is None or isinstance(error.filename, int):
             return error.errno in io.FULL
         return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
@@ -214,6 +215,8 @@ class RunDirectory:
 
 def check_resumable(path: Path, config: Any, task: str) -> None:
     """Raise where a config cannot be trained into a directory, by what is in it; `claim` does so under the lock."""
+    if path.exists() and not path.is_dir():
+        raise RefusedError(f"{path} is a file, and a run needs a directory: name another one, or move the file away")
     if path.is_dir():
         check_entries(path)
     if is_run(path) and has_work(path):
@@ -238,10 +241,10 @@ def is_run(path: Path) -> bool:
         raise RefusedError(f"{path} is an ensemble of trained models: train into another directory")
     if (path / STEP).exists():
         raise RefusedError(f"{path} is an exported model: train into another directory")
-    there = (path / CONFIG).exists()
-    if there and not (path / manifest.NAME).exists():
+    has_config = (path / CONFIG).exists()
+    if has_config and not (path / manifest.NAME).exists():
         raise RefusedError(f"{path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
-    return there
+    return has_config
 
 
 def has_work(path: Path) -> bool:
@@ -269,7 +272,7 @@ def written(experiment: Experiment) -> bytes:
 
 
 def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
-    """What the codec would save, by name."""
+    """Files of the codec by name, with their content."""
     with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
@@ -287,6 +290,7 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
     now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
     bound = {
+        "train.max_epochs": config.train.schedule == "cosine",
         "train.max_steps": config.train.schedule == "cosine",
         "train.checkpoint_every": config.train.average_checkpoints > 0,
     }

@@ -13,7 +13,7 @@ def rate(train: Train, step: int, size: int | None = None) -> float:
         constant, plateau   r min(1, n / w)
         noam                r size^(-1/2) min(n^(-1/2), n w^(-3/2))       Vaswani et al. 2017, eq. 3, where r = 1
         cosine              r min(1, n / w), then r (1 + cos(pi t)) / 2   Loshchilov and Hutter 2017, eq. 5, one period;
-                            t runs from 0 at the end of the warm-up to 1 at max_steps
+                            t runs from 0 at the end of the warm-up to 1 at the last step
         inverse_sqrt        r min(n / w, (w / n)^(1/2))
 
     https://arxiv.org/abs/1706.03762, https://arxiv.org/abs/1608.03983
@@ -64,7 +64,7 @@ class Plateau:
             self.factor, self.stale = self.factor / 2, 0
 
     def state(self) -> dict[str, Any]:
-        """What to keep."""
+        """State for a checkpoint."""
         return asdict(self)
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ class Update:
 
     def __init__(self, experiment: Experiment):
         self.experiment = experiment
-        self.settings = settings = experiment.config.train
+        self.settings = settings = experiment.settings
         self.device = choose(settings.device)
         self.model = model = experiment.model.to(self.device).train()
         loss = None if experiment.loss_module is None else experiment.loss_module.to(self.device).train()

@@ -47,6 +47,9 @@ def from_arrays(
     if not isinstance(weights, Mapping):
         weights = {name: weights}
     layers = {name: _layers(name, value) for name, value in weights.items()}
+    notes = [
+        note for name, value in weights.items() for note in describe_reading(name, value, layers[name], _of(mask, name))
+    ]
     if not layers:
         raise TraceError("a trace needs the weights of at least one attention, got none")
     if axes is None:
@@ -66,7 +69,7 @@ def from_arrays(
             sum((attention_map.query, attention_map.key) == ends for attention_map in attentions),
         )
     gold_links = None if gold is None else parse_links(gold, attentions)
-    trace = Trace(name, (Example(sides, tuple(attentions), title=title, gold=gold_links),))
+    trace = Trace(name, (Example(sides, tuple(attentions), title=title, gold=gold_links),), notes=tuple(notes))
     check(trace)
     return trace
 
@@ -108,6 +111,22 @@ def _layers(name: str, value: Any) -> list[Array]:
             f"got shape {array.shape}"
         )
     return list(array.reshape((1,) * (4 - array.ndim) + array.shape))
+
+
+def describe_reading(name: str, value: Any, layers: list[Array], mask: Any) -> list[str]:
+    """Notes on how an array was read: its first axis may be a batch, and its weights look causal without a mask."""
+    shape, notes = np.shape(value.detach().cpu() if hasattr(value, "detach") else value), []
+    if len(shape) == 4 and shape[0] > 1:
+        notes.append(f"{name}: {shape} was read as {shape[0]} layers; of a batch, give one example at a time.")
+    if len(shape) == 3 and shape[0] > 1:
+        notes.append(f"{name}: {shape} was read as {shape[0]} heads; of a batch, give one example at a time.")
+    queries, keys = layers[0].shape[1:] if layers else (0, 0)
+    if mask is None and queries == keys > 1 and not any(np.triu(layer, 1).any() for layer in layers):
+        notes.append(
+            f"{name}: no query looks at a later key, as with a causal mask, and no mask was given; with mask='causal' what "
+            "a key receives is compared with what it could receive."
+        )
+    return notes
 
 
 def _pair(arrays: list[Array], name: str, query: Any, key: Any, lang: str | None) -> tuple[dict[str, Axis], str, str]:

@@ -80,9 +80,30 @@ class Links:
     possible: tuple[tuple[int, int], ...] = ()
 
 
+@dataclass(frozen=True)
+class Faithfulness:
+    """Change of a model's output where the `keys` of the largest weight are hidden, beside that without others at random.
+
+    `keys` are places of an axis. `largest` is the change without them, `random` the mean without as many others, with its
+    standard deviation over some trials. The measure is "probability", a total variation distance from 0 to 1, or "state",
+    the relative length of the change of the last state.
+    """
+
+    axis: str
+    keys: tuple[int, ...]
+    largest: float
+    random: float
+    deviation: float
+    trials: int
+    measure: str = "probability"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Example:
-    """One input: its axes by name, what every attention did, how it was decoded, and `gold`, what it should have linked."""
+    """One input: its axes by name, what every attention did, how it was decoded, and `gold`, what it should have linked.
+
+    `faithfulness` says how much the output changed where the keys of the largest weight were hidden.
+    """
 
     axes: Mapping[str, Axis]
     attentions: tuple[AttentionMap, ...]
@@ -90,6 +111,7 @@ class Example:
     beams: Beams | None = None
     title: str = ""
     gold: Links | None = None
+    faithfulness: Faithfulness | None = None
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name} {len(axis)}" for name, axis in self.axes.items())
@@ -283,7 +305,7 @@ class Trace:
         return np.log(np.maximum(self.strength("effective", attention, example), 1))
 
     def with_gold(self, gold: Any, example: int = 0) -> "Trace":
-        """The same trace with links that people made, [(query, key), ...] or `Links`, beside what an example linked."""
+        """Copy of the trace with links by people, [(query, key), ...] or `Links`, beside the linked example."""
         from regard.viewer.gold import add_gold
 
         return add_gold(self, gold, example)
@@ -295,7 +317,7 @@ class Trace:
         return alignment_errors(self, attention, example)
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
-        """How much of each input reaches the last layer of a group of attentions, (queries, keys)."""
+        """Attention rollout: share of each input that reaches the last layer of a group of attentions, (queries, keys)."""
         from regard.viewer.metrics.rollout import of
 
         return of(self, group, example)

@@ -30,7 +30,7 @@ def test_every_column_of_numbers_is_a_target_unless_one_is_named(table):
     assert record.names.target == ("sales", "price")
     assert str(record.frequency) == "D"
     (record,) = read_series(table(DAILY), SeriesColumns(target=("sales",), past=("price",)))
-    assert record.names == (("sales",), ("price",), (), ())
+    assert record.names == (("sales",), ("price",), (), (), "date")
     assert record.where == "sales.csv:2"
 
 
@@ -204,3 +204,14 @@ def test_a_data_frame_of_pandas():
 def test_what_is_no_table_is_refused():
     with pytest.raises(TypeError, match="series are read from a path or from a pandas DataFrame, got int"):
         read_series(3)
+
+
+def test_rows_that_arrive_one_by_one_are_read_as_those_of_a_file():
+    rows = [["2024-01-01 00:00", "1"], ["2024-01-01 01:00", "NA"]]
+    [record] = reading.read_rows(["t", "a"], rows, ["live.csv:2", "live.csv:3"], SeriesColumns(), "live.csv")
+    assert record.target[:, 0].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
+    assert record.where == "live.csv:2"
+    with pytest.raises(DataError, match=r"live.csv:3 needs a number in column 'a', got 'x'"):
+        reading.read_rows(
+            ["t", "a"], [rows[0], ["2024-01-01 01:00", "x"]], ["live.csv:2", "live.csv:3"], SeriesColumns(), "t"
+        )

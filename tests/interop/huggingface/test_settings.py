@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -138,3 +139,9 @@ def test_a_folder_without_a_config_is_refused(tmp_path):
         RefusedError, match=r"has no config.json: give the directory that save_pretrained of transformers wrote"
     ):
         read(tmp_path)
+
+
+def test_settings_of_generation_that_are_a_pipe_are_refused_and_not_left_out(tmp_path):
+    os.mkfifo(tmp_path / "generation_config.json")
+    with pytest.raises(RefusedError, match=r"generation_config.json is no regular file but a pipe"):
+        read(given(tmp_path))

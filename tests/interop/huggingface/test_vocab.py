@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 from tokenizers import Tokenizer, models
@@ -30,6 +31,12 @@ def test_without_a_tokenizer_texts_are_made_of_ids(tmp_path):
 def test_what_is_no_tokenizer_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"model": 1}))
     with pytest.raises(RefusedError, match=r"tokenizer.json needs to be a tokenizer of the tokenizers library, and is not"):
+        build_codec(SETTINGS, tmp_path)
+
+
+def test_a_tokenizer_that_is_a_pipe_is_refused_and_not_left_out(tmp_path):
+    os.mkfifo(tmp_path / "tokenizer.json")
+    with pytest.raises(RefusedError, match=r"tokenizer.json is no regular file but a pipe"):
         build_codec(SETTINGS, tmp_path)
 
 

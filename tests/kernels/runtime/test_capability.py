@@ -1,9 +1,11 @@
+import os
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from regard.kernels.runtime import capability as chip
+from regard.user_cache import TRITON
 
 GPU = torch.device("cuda", 0)
 CACHED = chip._find_obstacle, chip.find_launch_error, chip._find_shared_memory
@@ -21,6 +23,8 @@ def absent(monkeypatch):
         monkeypatch.setattr(chip.torch.cuda, "get_device_properties", lambda device: SimpleNamespace(**properties))
         monkeypatch.setattr(chip.torch.cuda, "device", lambda number: torch.no_grad())
 
+    for name in TRITON:
+        monkeypatch.setenv(name, "")
     yield build
     for each in CACHED:
         each.cache_clear()
@@ -67,19 +71,20 @@ def test_where_triton_is_not_installed_it_says_so(absent, monkeypatch):
     assert chip.find_obstacle(GPU) == "needs Triton, which is not installed; pip install triton"
 
 
-def test_a_machine_on_which_triton_cannot_compile_is_asked_once(absent, monkeypatch):
+def test_a_machine_on_which_triton_cannot_compile_is_asked_once_with_the_users_cache(absent, monkeypatch, tmp_path):
     nothing = pytest.importorskip("regard.kernels.runtime.smoke_test", reason="Triton is for Linux")
     absent()
     asked = []
 
     def start():
-        asked.append(1)
+        asked.append(os.environ["TRITON_CACHE_DIR"])
         raise RuntimeError("Failed to find C compiler.\nPlease specify via CC")
 
     monkeypatch.setattr(nothing, "launch_empty_kernel", start)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     expected = "needs Triton to work on this machine, and it failed: RuntimeError: Failed to find C compiler."
     assert [chip.find_obstacle(GPU), chip.find_obstacle(GPU, torch.float16)] == [expected] * 2
-    assert asked == [1]
+    assert asked == [str(tmp_path / "regard" / "triton")]
 
 
 def test_a_failure_without_words_is_named_all_the_same(absent, monkeypatch):

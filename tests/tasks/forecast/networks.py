@@ -54,7 +54,7 @@ def draw_target(batch=3, sizes=SIZES):
 
 def build(name, output="points", sizes=SIZES, norm="window", **settings):
     torch.manual_seed(0)
-    model, meaning = ForecastModel(name=name, **(SMALL | settings)), OUTPUTS[output]
+    model, meaning = ForecastModel(network=name, **(SMALL | settings)), OUTPUTS[output]
     sized = sizes._replace(output=meaning.size)
     network = import_module(f"regard.tasks.forecast.models.{name}").build(model, Dropout(), sized)
     assert isinstance(network, Network)

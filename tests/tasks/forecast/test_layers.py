@@ -23,4 +23,4 @@ def test_an_encoder_layer_does_not_attend_to_padding(norm):
     layer = EncoderLayer(8, 2, 16, attention="scaled_dot", norm=norm, dropout=0.0, drop_attention=0.0).eval()
     data, keep = torch.randn(2, 6, 8), torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
     changed = torch.where(keep[..., None], data, 9.0)
-    torch.testing.assert_close(layer(changed, keep)[keep], layer(data, keep)[keep])
+    torch.testing.assert_close(layer(changed, keep)[0][keep], layer(data, keep)[0][keep])

@@ -12,7 +12,7 @@ from .networks import NAMES, SIZES, SMALL, build, draw_source, draw_target
 
 
 def test_every_network_is_a_value_of_the_setting():
-    assert set(NAMES) == set(ForecastModel.__dataclass_fields__["name"].type.__args__)
+    assert set(NAMES) == set(ForecastModel.__dataclass_fields__["network"].type.__args__)
 
 
 @pytest.mark.parametrize("name", NAMES)

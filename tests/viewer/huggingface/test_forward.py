@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
+from regard.data.axis import Image
 from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Trace
 
-from .asking import inputs
+from ...interop.huggingface import zoo
+from .asking import ASKED, inputs
 
 
 def test_a_forward_pass_with_labels(model, tokenizer):
@@ -51,3 +54,84 @@ def test_padding_behind_labels_is_gone_and_in_front_of_what_a_decoder_reads_it_i
     assert told[0].attentions[-1].weights.shape == (2, 2, 2)
     with pytest.raises(TraceError, match="target: place 0 has the number -100, which is no token; leave it out of the text"):
         Trace.from_huggingface(output, tokenizer, target=torch.tensor([[-100, *words]]))
+
+
+def test_attentions_alone_are_read_as_layers_of_a_batch(model, tokenizer):
+    source = inputs(tokenizer, "Tom chases Jerry", "Jerry chases Tom")
+    output = model("Bert")(**source, output_attentions=True)
+    alone = Trace.from_huggingface(output.attentions, tokenizer, source=source)
+    whole = Trace.from_huggingface(output, tokenizer, source=source)
+    assert len(alone.examples) == 2
+    for one, other in zip(alone.examples[1].attentions, whole.examples[1].attentions, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        (
+            (torch.ones(4, 5, 5) / 5,),
+            r"layer 0 of the attentions needs to be \(batch, heads, queries, keys\).* got \(4, 5, 5\)",
+        ),
+        ((torch.ones(1, 2, 5, 5) / 5, torch.ones(9, 2, 5, 5) / 5), "layer 1 of the attentions has 9 rows and the first 1"),
+        ((), "the attentions hold no layer: load it with attn_implementation='eager'"),
+        ([3.0], r"layer 0 of the attentions needs .* got float"),
+    ],
+)
+def test_a_batch_is_never_read_as_heads(layers, text):
+    if layers == ():
+        layers = []
+    with pytest.raises(TraceError, match=text):
+        Trace.from_huggingface(layers)
+
+
+def test_a_stack_that_never_looks_ahead_is_said_to_be_causal(model, tokenizer):
+    source = inputs(tokenizer, "Tom chases Jerry")
+    causal = Trace.from_huggingface(model("GPT2")(**source, output_attentions=True), tokenizer, source=source)
+    assert "No place ever looks at a later one" in causal.notes[0]
+    assert causal.attention().allowed is not None
+    assert not Trace.from_huggingface(model("Bert")(**source, output_attentions=True), tokenizer, source=source).notes
+
+
+def clip():
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    text, vision = sizes | {"vocab_size": 280, "eos_token_id": 2}, sizes | {"image_size": 16, "patch_size": 4}
+    config = transformers.CLIPConfig(text_config=text, vision_config=vision, attn_implementation="eager")
+    return transformers.CLIPModel(config).eval()
+
+
+@pytest.mark.parametrize("pictures", [2, 1])
+def test_a_model_of_two_towers_has_tokens_and_patches(pictures, tokenizer):
+    source = {**inputs(tokenizer, "Tom chases Jerry", "Jerry"), "pixel_values": torch.rand(pictures, 3, 16, 16)}
+    trace = Trace.from_huggingface(clip()(**source, output_attentions=True), tokenizer, source=source)
+    assert len(trace.examples) == (2 if pictures == 2 else 3)
+    first, last = trace.examples[0], trace.examples[-1]
+    assert first.axes["tokens"].labels[0].strip() == "Tom"
+    assert isinstance(last.axes["patches"], Image)
+    assert last.axes["patches"].grid == (4, 4)
+    assert {one.name for one in last.attentions} >= {"vision.0", "vision.1"}
+
+
+def test_what_a_processor_prepared_is_a_picture_or_sound(model):
+    network = zoo.build("vit", "eager")
+    picture = {"pixel_values": torch.rand(1, 3, 32, 32)}
+    axis = Trace.from_huggingface(network(**picture, output_attentions=True), source=picture).example().axes["tokens"]
+    assert (axis.kind, axis.prefix, axis.pixels.shape) == ("image", ("CLS",), (32, 32, 3))
+    network = zoo.build("wav2vec2", "eager")
+    sound = {"input_values": torch.randn(1, 4000)}
+    axis = Trace.from_huggingface(network(**sound, output_attentions=True), source=sound).example().axes["tokens"]
+    assert (axis.kind, axis.rate, len(axis.sound)) == ("audio", 16000, 4000)
+    with pytest.raises(
+        TraceError, match="source: needs input_ids or pixel_values, input_features, input_values of a tokenizer"
+    ):
+        Trace.from_huggingface(network(**sound, output_attentions=True), source={"values": torch.randn(1, 4000)})
+
+
+def test_whispers_beams_are_refused_since_its_rows_are_lost():
+    network = zoo.build("whisper", "eager")
+    features = torch.randn(2, network.config.num_mel_bins, 256)
+    options = {"num_beams": 2, "max_new_tokens": 4, "decoder_start_token_id": 2, **ASKED}
+    with pytest.raises(
+        TraceError, match=r"come from row \d of the beam search and the attentions have 2 rows, as Whisper's"
+    ):
+        Trace.from_huggingface(network.generate(features, **options))

@@ -133,8 +133,8 @@ def distribute_stops(stops: Scores, energies: Scores, width: int, allowed: Allow
     if allowed is None:
         chunk = slide_windows(energies, width - 1, 0, -math.inf)
         highest = chunk.detach().amax(-1)
-        each = slide_windows(stops / (chunk - highest[..., None]).exp().sum(-1), 0, width - 1, 0.0)
-        return (each * (energies[..., None] - slide_windows(highest, 0, width - 1, math.inf)).exp()).sum(-1)
+        shares = slide_windows(stops / (chunk - highest[..., None]).exp().sum(-1), 0, width - 1, 0.0)
+        return (shares * (energies[..., None] - slide_windows(highest, 0, width - 1, math.inf)).exp()).sum(-1)
     allowed, keys = allowed.expand_as(stops), stops.shape[-1]
     slot = torch.where(allowed, allowed.cumsum(-1) - 1, keys)  # allowed keys are compacted; the last slot takes the others
     empty = stops.new_zeros(*stops.shape[:3], keys + 1)

@@ -71,8 +71,8 @@ class T5(nn.Module):
         bucket = self.bucket(compute_relative_positions(query.shape[2], prepared.shape[2], offset, query.device))
         rows, heads, queries = bucket.shape[0], len(self.b), query.shape[2]  # len(bucket) would be constant in an export
         # each query gathers from a view of its own, so that its gradients are summed in parallel with those of others
-        each = self.b[:, None].expand(rows, heads, queries, self.buckets)
-        bias = each.gather(-1, bucket[:, None].expand(-1, heads, -1, -1))
+        tables = self.b[:, None].expand(rows, heads, queries, self.buckets)
+        bias = tables.gather(-1, bucket[:, None].expand(-1, heads, -1, -1))
         return ScaledDot(self.scale)(query, prepared) + bias
 
     def extra_repr(self) -> str:

@@ -67,7 +67,7 @@ def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def describe_output_head(name: str) -> str:
-    """How a training is told of an output layer, with the options that it has a place for."""
+    """Name of an output layer as a setting of training, with its options."""
     part = configuration.OutputPart()
     has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{name}={getattr(part, name)}" for name in ("score", "scale", "heads") if name in has]

@@ -1,20 +1,22 @@
 """Codec of series: columns, scales of each series, covariates, and vocabularies of static ones, fitted on training rows."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.codec import SETTINGS
+from regard.data.axis import Series
+from regard.data.codec import SETTINGS, Corpus, Report
 from regard.data.series.calendar import Frequency, calendar_features, feature_names
 from regard.data.series.records import Names, SeriesColumns, SeriesRecord, Values
 from regard.data.series.settings import SeriesData, build_columns
-from regard.data.series.windows import EncodedSeries
+from regard.data.series.windows import EncodedSeries, SeriesLoader, Window, future_span
 from regard.errors import DataError
 
 FORMAT = 1
@@ -23,6 +25,14 @@ UNKNOWN = 0
 """Number of a static covariate that was not among the training series."""
 SMALLEST_SCALE = 1e-8
 """Deviations below this share of the mean's size count as none: the series is constant, and its scale is 1."""
+
+
+class Extent(NamedTuple):
+    """Times of a training table: the last one that was trained on or validated with, and the last one that is tested on."""
+
+    read_until: float
+    test_until: float | None = None
+    """None: no end."""
 
 
 class Fitted(NamedTuple):
@@ -57,8 +67,10 @@ class SeriesCodec:
     """How series of a table become numbers, and forecasts become values again."""
 
     kind: ClassVar[str] = KIND
+    reads_files: ClassVar[bool] = True
+    feedback: ClassVar[None] = None
     settings: ClassVar[tuple[str, ...]] = (
-        "target", "past", "known", "static", "look_back", "horizon", "scaling", "calendar"
+        "target", "past", "known", "static", "look_back", "look_backs", "horizon", "season", "scaling", "calendar"
     )  # fmt: skip
     """Settings of data that the codec depends on."""
 
@@ -67,6 +79,8 @@ class SeriesCodec:
     frequency: Frequency
     look_back: int
     horizon: int
+    season: int
+    """Steps of the season of the seasonal-naive forecast and of scaled metrics."""
     calendar: bool
     scaling: str
     scales: Mapping[str, Fitted]
@@ -75,9 +89,13 @@ class SeriesCodec:
     known: Fitted
     vocabularies: tuple[tuple[str, ...], ...] = ()
     """Values of each static covariate, from number 1 on."""
+    extents: Mapping[str, Extent] = field(default_factory=dict)
+    """Times of each series that a training has read, by its id."""
 
     @classmethod
-    def fit(cls, records: Sequence[SeriesRecord], data: SeriesData) -> "SeriesCodec":
+    def fit(
+        cls, records: Sequence[SeriesRecord], data: SeriesData, extents: Mapping[str, Extent] = MappingProxyType({})
+    ) -> "SeriesCodec":
         """Scales and vocabularies of training rows, which `records` hold and no others."""
         if data.look_back < 1 or data.horizon < 1:
             raise DataError(
@@ -94,20 +112,26 @@ class SeriesCodec:
         scales = {record.id: _scale(record, data.scaling) for record in records}
         statics = zip(*(record.static for record in records), strict=True) if names.static else ()
         columns = build_columns(data)
-        settled = SeriesColumns(**{**asdict(columns), "target": names.target})
+        settled = SeriesColumns(**{**asdict(columns), "target": names.target, "time": names.time})
         return cls(
             columns=settled,
             names=names,
             frequency=frequency,
             look_back=data.look_back,
             horizon=data.horizon,
+            season=data.season or choose_season(frequency, max(map(len, records))),
             calendar=data.calendar,
             scaling=data.scaling,
             scales=scales,
             past=Fitted.measure(np.concatenate([record.past for record in records])),
             known=Fitted.measure(np.concatenate([record.known for record in records])),
             vocabularies=tuple(tuple(sorted(set(values))) for values in statics),
+            extents=dict(extents),
         )
+
+    def adapt(self, data: SeriesData) -> "SeriesCodec":
+        """The codec itself: no setting of it is a limit."""
+        return self
 
     @property
     def known_names(self) -> tuple[str, ...]:
@@ -153,6 +177,63 @@ class SeriesCodec:
         """Times of the horizon after the end of a series."""
         return record.frequency.steps_after(record.times[-1].item(), self.horizon)
 
+    def encode_all(self, records: Iterable[SeriesRecord], over_long: str | None = None) -> Corpus:
+        """The window after the end of each series."""
+        records = list(records)
+        windows = [Window(self.encode(record), future_span(len(record)).first) for record in records]
+        return Corpus(windows, Report(len(records), len(records), 0, 0, 0, 0.0))
+
+    def is_known(self, record: Any) -> bool:
+        """True: every series has a past to forecast from."""
+        return True
+
+    def fits(self, record: Any) -> bool:
+        """True: of a long series the look-back is read."""
+        return True
+
+    def select_fitting(self, records: Sequence[Any]) -> list[int]:
+        """Indices of all records."""
+        return list(range(len(records)))
+
+    def budget(self, examples: Sequence[Window], count: int) -> int:
+        """Size of a batch, in windows."""
+        return count
+
+    def loader(self, examples: Sequence[Window], budget: int) -> SeriesLoader:
+        """Batches of an evaluation, of `budget` windows."""
+        return SeriesLoader(examples, self.look_back, self.horizon, batch_size=budget, shuffle=False)
+
+    def axis(self, example: Window) -> Series:
+        """Axis of the look-back, in original units; NaN before the beginning of a series."""
+        record, origin = example.record, example.origin
+        first = origin - self.look_back
+        values = np.full((self.look_back, record.target.shape[1]), np.nan, np.float32)
+        values[max(0, -first) :] = record.target[max(0, first) : origin]
+        return Series(self._times_between(record, first, origin), values, self.names.target, dates=self._dates(record))
+
+    def target_axis(self, example: Window, values: Values) -> Series:
+        """Axis of a horizon with these forecasts, in original units."""
+        times = self._times_between(example.record, example.origin, example.origin + self.horizon)
+        return Series(times, values.astype(np.float32), self.names.target, split=0, dates=self._dates(example.record))
+
+    def pieces(self, example: Window) -> list[str]:
+        """Times of the look-back."""
+        return self.axis(example).labels
+
+    def grid(self, example: Window) -> None:
+        """None: a series is a sequence."""
+
+    def _dates(self, record: SeriesRecord) -> bool:
+        return record.times.dtype.kind != "f"
+
+    def _times_between(self, record: SeriesRecord, first: int, last: int) -> NDArray[Any]:
+        """Times of steps, also of those before the beginning of a series and after its end."""
+        times = self._times(record)
+        if first < 0:
+            before = times[0] - (times[1] - times[0]) * np.arange(-first, 0, -1)
+            return np.concatenate((before[: max(0, last - first)], times[: max(0, last)]))[: last - first]
+        return times[first:last]
+
     def check_future(self, record: SeriesRecord) -> None:
         """Raise unless covariates that are known ahead are given for the horizon."""
         if self.names.known and len(record.future) < self.horizon:
@@ -164,7 +245,7 @@ class SeriesCodec:
 
     def _times(self, record: SeriesRecord) -> NDArray[Any]:
         """Times of a series and of a horizon after it."""
-        return np.concatenate((record.times, self.future_times(record)))
+        return np.concatenate((record.times, self.future_times(record))).astype(record.times.dtype)
 
     def _extend(self, values: NDArray[np.float32], record: SeriesRecord) -> NDArray[np.float32]:
         """Rows up to the end of the horizon: 0 where nothing is known."""
@@ -197,6 +278,16 @@ class SeriesCodec:
             raise ValueError(f"{path} needs to be the settings of a codec of {KIND}, format {FORMAT}: {error}") from error
 
 
+def choose_season(frequency: Frequency, history: int) -> int:
+    """Season of a frequency: its shortest natural cycle that the history holds twice; 1, so repeat-last, where none is."""
+    return next((season for season in frequency.seasons if 2 * season <= history), 1)
+
+
+def format_place(record: SeriesRecord) -> str:
+    """A series in a message: its place, and its id where there is one."""
+    return f"{record.where} (series {record.id!r})" if record.id else record.where
+
+
 def _scale(record: SeriesRecord, scaling: str) -> Fitted:
     if scaling == "none":
         return Fitted.identity(record.target.shape[1])
@@ -211,8 +302,9 @@ def _parse(settings: Any) -> dict[str, Any]:
     }
     fitted = {key: _fitted(value) for key, value in settings["scales"].items()}
     targets = {len(scale.mean) for scale in fitted.values()}
-    names = Names(*map(tuple, settings["names"]))
-    if targets != {len(names.target)} or settings["look_back"] < 1 or settings["horizon"] < 1:
+    target, past, known, static, time = settings["names"]
+    names = Names(tuple(target), tuple(past), tuple(known), tuple(static), str(time))
+    if targets != {len(names.target)} or min(settings["look_back"], settings["horizon"], settings["season"]) < 1:
         raise ValueError("its sizes do not go together")
     return settings | {
         "columns": SeriesColumns(**columns),
@@ -222,6 +314,7 @@ def _parse(settings: Any) -> dict[str, Any]:
         "past": _fitted(settings["past"]),
         "known": _fitted(settings["known"]),
         "vocabularies": tuple(map(tuple, settings["vocabularies"])),
+        "extents": {key: Extent(*extent) for key, extent in settings["extents"].items()},
     }
 
 

@@ -58,6 +58,15 @@ def read_series(table: Any, columns: SeriesColumns = SeriesColumns(), bounds: Bo
     return list(_split_by_id(cells, _resolve(cells, columns)))
 
 
+def read_rows(
+    names: Sequence[str], rows: Sequence[Sequence[str]], places: Sequence[str], columns: SeriesColumns, table: str
+) -> list[SeriesRecord]:
+    """Series of some rows of a CSV table, such as those that arrive one by one; `places` are theirs, for errors."""
+    index = {name: number for number, name in enumerate(names)}
+    cells = Columns(list(names), lambda name: [row[index[name]] for row in rows], places.__getitem__, len(rows), table)
+    return list(_split_by_id(cells, _resolve(cells, columns)))
+
+
 def _read_csv(path: str, bounds: Bounds) -> Columns:
     """Cells of a CSV file; a row that has more or fewer cells than the header is an error."""
     texts = lines(path, bounds=bounds)
@@ -215,7 +224,7 @@ def _split_by_id(cells: Columns, columns: SeriesColumns) -> Iterator[SeriesRecor
     times = _times(cells, columns)
     label = _labels(cells, columns.label) if columns.label else None
     static = [[str(value) for value in cells.read(name)] for name in columns.static]
-    names = Names(columns.target, columns.past, columns.known, columns.static)
+    names = Names(columns.target, columns.past, columns.known, columns.static, columns.time)
     for key, rows in _groups(cells, columns.id).items():
         which = f" of series {key!r}" if columns.id else ""
         place = Rows(partial(_place, cells, rows), columns, cells.table, which)

@@ -45,6 +45,8 @@ class Names(NamedTuple):
     past: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
+    time: str = ""
+    """Column of times; empty: the rows are numbered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,11 @@ class SeriesRecord:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @property
+    def source(self) -> str:
+        """Name of the series: its id, or the place of its first row."""
+        return self.id or self.where
 
     @property
     def all_times(self) -> Times:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from regard.config.section import Section
 from regard.data.series.records import SeriesColumns
 from regard.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class SeriesData:
+class SeriesData(Section):
     """Tables of series, their columns, and the windows that are cut from them."""
 
     columns: ClassVar[tuple[str, str]] = ("time", "target")
@@ -39,10 +40,17 @@ class SeriesData:
     """Steps that are not one frequency apart: an error, insertion of missing steps, or resampling by mean or last value."""
     split: str = "0.7,0.1,0.2"
     """Training, validation and test rows in the order of time: three shares, or three numbers of rows."""
-    look_back: int = 96
-    """Look-back: the steps that a model reads before the first one that it forecasts."""
+    look_back: int = 0
+    """Look-back: the steps that a model reads before the first one that it forecasts; 0: the one of data.look_backs whose
+    linear forecast has the lowest error on the validation rows."""
+    look_backs: str = ""
+    """Look-backs to choose from, with commas between them; empty: one, two, four and eight times the horizon or the season,
+    as far as the training rows go."""
     horizon: int = 24
     """Horizon: the steps that are forecast."""
+    season: int = 0
+    """Season in steps, of the seasonal-naive forecast and of the scaled metrics; 0: the shortest natural cycle of the
+    frequency, such as 24 hours or 7 days."""
     scaling: Literal["standard", "none"] = "standard"
     """Scaling of each series by the mean and the deviation of its training rows."""
     calendar: bool = True
@@ -50,7 +58,7 @@ class SeriesData:
     batch_size: int = 32
     """Batch size in windows."""
     samples: int = 4
-    """How many synthetic series are generated where no table is given."""
+    """Number of synthetic series that are generated where no table is named."""
     max_bytes: int | None = None
     """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
     max_records: int | None = None

@@ -54,6 +54,11 @@ class Window(NamedTuple):
         """The series as it was read."""
         return self.series.record
 
+    @property
+    def source(self) -> str:
+        """Name of the series, and the first step that is forecast."""
+        return f"{self.record.source}, step {self.origin + 1:,}"
+
 
 class Span(NamedTuple):
     """Origins of one series: from the first one to the last one, a stride apart."""
@@ -190,7 +195,14 @@ class SeriesLoader(Loader):
     """Batches of `batch_size` windows; the last batch of an epoch is smaller, and not dropped."""
 
     def __init__(
-        self, windows: Windows, look_back: int, horizon: int, *, batch_size: int = 32, seed: int = 0, shuffle: bool = True
+        self,
+        windows: Sequence[Window],
+        look_back: int,
+        horizon: int,
+        *,
+        batch_size: int = 32,
+        seed: int = 0,
+        shuffle: bool = True,
     ):
         if not len(windows):
             raise ValueError("a loader needs at least one window, got none")

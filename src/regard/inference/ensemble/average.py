@@ -35,7 +35,7 @@ def logits(logs: Sequence[Logs], shares: Sequence[float]) -> Logs:
 
 
 AVERAGES: dict[str, Average | None] = {"probabilities": probabilities, "logits": logits, "memories": None}
-"""How members are averaged, by name; memories are, before there is anything to think of a token."""
+"""Averages of members, by name; memories are averaged before any token is decoded."""
 
 
 def blend(encoded: Sequence[Encoded], shares: Sequence[float]) -> Encoded:

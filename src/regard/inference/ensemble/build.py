@@ -13,7 +13,7 @@ from regard.inference.sequence_predictor import SequencePredictor
 from regard.models.seq2seq import Seq2Seq
 
 SETTINGS = ("lowercase", "max_source_length", "max_target_length", "height", "width", "channels", "stride")
-"""What the codecs of members must agree in, as far as they have it."""
+"""Attributes in which the codecs of members must agree, as far as they have them."""
 
 
 def ensemble(
@@ -62,7 +62,7 @@ def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
 
 
 def differs(first: Codec, other: Codec) -> str | None:
-    """What two codecs of one task do not have in common, or None where the same text is the same numbers."""
+    """Difference between two codecs of one task, or None where the same text has the same ids."""
     for side in (name for name in ("source", "target") if hasattr(first, name)):
         mine, its = getattr(first, side), getattr(other, side)
         if mine.kind != its.kind:

@@ -31,7 +31,7 @@ MOST = 1e300
 
 
 class Settings(NamedTuple):
-    """How the members are averaged, and the weight of each, in their order."""
+    """Average of the members, and the weight of each, in their order."""
 
     average: str
     weights: tuple[float, ...]
@@ -127,5 +127,5 @@ def read(data: bytes, path: Path) -> Settings:
 
 
 def place(number: int) -> str:
-    """Where the manifest of a member is, as the manifest of all names it."""
+    """Path of a member's manifest, as the manifest of the ensemble names it."""
     return f"{MEMBERS}/{number}/{manifest.NAME}"

@@ -86,8 +86,8 @@ def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatc
         weights = theta.softmax(0)
         turn = weights.diag() - weights.outer(weights)  # dw / dθ
         bent = turn @ here.curvature @ turn
-        held = bent + damping * (bent.trace() + ENOUGH) * torch.eye(len(members), dtype=torch.float64)
-        step = -torch.linalg.solve(held, turn @ here.gradient)
+        damped = bent + damping * (bent.trace() + ENOUGH) * torch.eye(len(members), dtype=torch.float64)
+        step = -torch.linalg.solve(damped, turn @ here.gradient)
         ahead = _slope(members, batches, (theta + step).softmax(0))
         gain = here.cost - ahead.cost
         damping = damping / 10 if gain > 0 else damping * 10
@@ -110,7 +110,7 @@ def _batches(first: "SequencePredictor", records: Sequence[Record], members: int
 
 
 def _rated(members: "Sequence[SequencePredictor]", batch: AnyBatch) -> Float[Tensor, "members tokens"]:
-    """What each member gave each token of the targets."""
+    """Log-probabilities of the target tokens by each member."""
     assert batch.target is not None, "records have targets"
     keep = batch.target.keep.cpu()
     with torch.no_grad():

@@ -26,7 +26,7 @@ from regard.interop.engine_cache import cache_engine
 from regard.interop.require import needed
 
 FORBIDDEN = (PAD, BOS)
-"""What no target holds."""
+"""Tokens that no target holds."""
 PATIENCE = 2.0
 """The library ends a beam search when patience x beams hypotheses have finished. Ours looks at what still grows; with this
 patience the two nearly always end with the same answer."""
@@ -149,7 +149,7 @@ class Ctranslate2(SequencePredictor):
         return [self._found(result, weights) for result in results]
 
     def _found(self, result: Any, weights: bool) -> list[Hypothesis]:
-        """What the library found for one source: those that finished before those that were cut off."""
+        """Hypotheses of the library for one source: finished ones before those that were cut off."""
         every = []
         for place_, (spelt, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
             tokens = [self.numbers[each] for each in spelt]

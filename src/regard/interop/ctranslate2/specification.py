@@ -79,7 +79,7 @@ def specification(trained: SequencePredictor) -> Any:
 
 
 def room(trained: SequencePredictor) -> int:
-    """How many positions the decoder is written out for."""
+    """Number of positions that the decoder is written out for."""
     data, search = trained.config.data, trained.config.search
     positions = get_halves(trained.model)[1].embedding.positions
     return int(getattr(positions, "limit", max(ROOM, data.max_target_length, search.max_length + 1)))

@@ -68,7 +68,7 @@ def describe_config(
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    """What sets the network of a family with BART's names apart, in the words of our config."""
+    """Settings of a family with BART's parameter names, as our config has them."""
     kind = settings.family
     special: dict[str, Any] = {"attention": AttentionPart("transformer", heads=settings.encoder_attention_heads)}
     special |= {"norm": kind.norm, "embedding_norm": kind.embedding_norm, "scale_embedding": bool(settings.scale_embedding)}

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def read(folder: Path) -> Settings:
             f"{folder / 'config.json'} has a field {unknown[0]!r} that a model of the type {kind} is not known to have: it "
             "could change what the model computes, so it is not guessed at"
         )
-    if (folder / "generation_config.json").is_file():  # where newer versions keep what concerns the search
+    if lexists(folder / "generation_config.json"):  # where newer versions keep what concerns the search
         table = {
             **table,
             **{name: each for name, each in table_of(folder / "generation_config.json").items() if name in USED},

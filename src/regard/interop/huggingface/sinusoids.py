@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def order(size: int) -> Int[Tensor, " size"]:
-    """Which of our features each of theirs is, where all sines come first: sine and cosine take turns in ours.
+    """Permutation of sinusoid features: all sines come first in theirs; sine and cosine alternate in ours.
 
     A network does not care for the order of its features. So a model is not given other positions but its features in our
     order, in every matrix that reads or writes them (`names.py`).

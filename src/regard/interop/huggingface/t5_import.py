@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHARED, OUTPUT = "shared.weight", "lm_head.weight"
 COPIES = frozenset({"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})
 UNUSED = frozenset({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"})
-"""What old files hold and no version reads."""
+"""Entries of old files that no version reads."""
 HEADS = {"query": "q", "key": "k", "value": "v", "output": "o"}
 
 
@@ -62,12 +62,12 @@ def _layer(settings: "Settings", ours: str, theirs: str, cross: bool) -> Iterato
 
 
 def shapes(settings: "Settings") -> dict[str, tuple[int, ...]]:
-    """What the file of a model has to hold."""
+    """Expected shape of each tensor in the file of a model."""
     return {SHARED: (settings.vocab_size, settings.d_model), **{each.theirs: each.shape for each in named(settings)}}
 
 
 def tied(theirs: Mapping[str, Tensor]) -> bool:
-    """Whether the output is the table of embeddings; files of tied models may hold it twice."""
+    """True if the output is tied to the embeddings; files of tied models may hold the matrix twice."""
     return OUTPUT not in set(theirs) or torch.equal(theirs[OUTPUT], theirs[SHARED])
 
 
@@ -88,7 +88,7 @@ def weights(settings: "Settings", tokens: Pretrained, theirs: Mapping[str, Tenso
 
 
 def described(settings: "Settings", tie: bool) -> dict[str, Any]:
-    """What sets its network apart, in the words of our config."""
+    """Settings of the model, as our config has them."""
     wide = settings.encoder_attention_heads * settings.d_kv
     width = None if wide == settings.d_model else wide
     special = {

@@ -14,7 +14,7 @@ from regard.interop.huggingface.settings import Settings
 
 FILE = "model.safetensors"
 UNUSED = t5_import.UNUSED | {f"model.{half}.embed_positions.weight" for half in ("encoder", "decoder")}
-"""What some files hold beside the parameters: nothing reads it, or it is computed."""
+"""Entries of some files beside the parameters: unused, or computed."""
 
 
 class Tensors(Mapping[str, Tensor]):
@@ -81,7 +81,7 @@ class Tensors(Mapping[str, Tensor]):
 
 
 def shapes(settings: Settings) -> dict[str, tuple[int, ...]]:
-    """What the file of a model has to hold."""
+    """Expected shape of each tensor in the file of a model."""
     if settings.family.positions == "bias":
         return t5_import.shapes(settings)
     size, inner, vocabulary = settings.d_model, settings.encoder_ffn_dim, settings.vocab_size

@@ -1,6 +1,7 @@
 """Numbers: the ids of a foreign vocabulary in the order of ours, and the codec that knows both."""
 
 import json
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def tokens_of(settings: Any, folder: Path) -> Pretrained:
     """The tokens of a folder, whose special ones `settings` name."""
     path = folder / TOKENIZER
     try:
-        model = read(MemoryFolder(folder, {TOKENIZER: read_regular(path)}) / TOKENIZER) if path.is_file() else None
+        model = read(MemoryFolder(folder, {TOKENIZER: read_regular(path)}) / TOKENIZER) if lexists(path) else None
     except (ValueError, DamagedError) as error:
         raise RefusedError(str(error)) from error
     unknown = None if model is None else unknown_id(model)

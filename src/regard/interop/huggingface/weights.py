@@ -37,12 +37,12 @@ def fitting(trained: SequencePredictor) -> str:
 
 
 def refused(fault: str) -> RefusedError:
-    """What to raise for a model that has a fault."""
+    """Error for a model that has a fault."""
     return RefusedError(f"no architecture of transformers computes what this model computes: it {fault}")
 
 
 def _many_languages(trained: SequencePredictor) -> bool:
-    """Whether a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
+    """True if a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
     model, tokens, (_, decoder) = trained.config.model, trained.codec.target, get_halves(trained.model)
     if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.embedding_norm or model.positions != "learned":
         return False
@@ -84,7 +84,7 @@ def weights(trained: SequencePredictor, kind: str) -> dict[str, Tensor]:
 
 
 def _plain(trained: SequencePredictor, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
-    """The same for a family with the names of BART's; `rows` are our numbers in the order of its ids."""
+    """Weights of a family with BART's parameter names; `rows` are our ids in the order of its ids."""
     ours, (encoder, decoder) = trained.model.state_dict(), get_halves(trained.model)
     order = sinusoids.order(decoder.size) if found_family.positions == "waves" else torch.arange(decoder.size)
     found = {names.SHARED: ours["decoder.embedding.table.weight"][rows][:, order]}
@@ -108,7 +108,7 @@ def table(trained: SequencePredictor, half: Encoder | Decoder) -> Tensor:
 
 
 def room(trained: SequencePredictor) -> int:
-    """How many positions there are."""
+    """Number of positions."""
     positions: Any = get_halves(trained.model)[1].embedding.positions
     data, search = trained.config.data, trained.config.search
     return int(getattr(positions, "limit", max(ROOM, data.max_source_length, data.max_target_length, search.max_length + 1)))

@@ -27,7 +27,7 @@ LENGTH = (
     "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
     "so the code computes that of regard for each source and gives it as `max_length`, which counts the\nfirst token too."
 )
-"""What a generation config cannot say."""
+"""Settings that a generation config cannot express."""
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
@@ -70,7 +70,7 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
     code |= {"encode": "[*map(int, text.split()), model.config.eos_token_id]", "decode": "generate(encode(text))"}
     if reason is None:
         code |= {"auto": ", AutoTokenizer", "load": 'tokenizer = AutoTokenizer.from_pretrained(".")\n'}
-        code |= {"encode": "write_tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
+        code |= {"encode": "tokenizer(text).input_ids", "silent": "tokenizer.eos_token_id, tokenizer.unk_token_id"}
         code |= {"decode": "tokenizer.decode(generate(encode(text)), skip_special_tokens=True)"}
     notes = [LENGTH]
     if reason is not None:
@@ -82,7 +82,7 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
 
 
 def _pictured(trained: SequencePredictor) -> dict[str, bytes]:
-    """The same for a model that reads pictures."""
+    """Export of a model that reads pictures."""
     from safetensors.torch import save
 
     if fault := write_vision_encoder_decoder.find_misfit(trained):
@@ -107,7 +107,7 @@ def config(trained: SequencePredictor, kind: str, vocabulary: int) -> dict[str, 
 
 
 def _plain(kind: str, trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, Any]:
-    """What a family with the names of BART's says beside what all say alike."""
+    """Settings of a family with BART's names beside those that all have."""
     model = trained.config.model
     table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.hidden_size, "max_position_embeddings": room}
     table |= {"encoder_layers": model.layers, "decoder_layers": model.decoder_layers or model.layers}

@@ -41,7 +41,7 @@ def find_misfit(trained: SequencePredictor) -> str | None:
 
 
 def _tables(trained: SequencePredictor) -> str | None:
-    """What keeps its tables from being those of a T5."""
+    """Reason why its embeddings cannot be those of a T5."""
     encoder, decoder = get_halves(trained.model)
     if not torch.equal(encoder.embedding.table.weight, decoder.embedding.table.weight):
         return (

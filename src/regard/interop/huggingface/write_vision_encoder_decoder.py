@@ -23,7 +23,7 @@ ARCHITECTURE = "VisionEncoderDecoderModel"
 BENT = {"relu": "relu", "gelu": "gelu", "swish": "swish", "gelu_tanh": "gelu_new"}
 PLAIN: dict[str, Any] = {"encoder": "vit", "decoder": "transformer", "positions": "learned", "join": "add"}
 PLAIN |= {"self_attention": "scaled_dot", "self_attention_size": None, "gated": False, "bias": True}
-"""What every such model has."""
+"""Settings that every such model has."""
 POOLER = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias")
 """Parameters that transformers makes and no decoder looks at: they are written as zeros."""
 

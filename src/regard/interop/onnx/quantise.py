@@ -5,11 +5,11 @@ import tempfile
 from pathlib import Path
 
 KINDS = ["MatMul", "Gemm", "LSTM", "Gather"]
-"""What is quantised: products, recurrent layers, and tables of embeddings."""
+"""Quantised operators: matrix products, recurrent layers, and embeddings."""
 
 
 def quantised(graph: bytes) -> bytes:
-    """The same graph with matrices of 8 bits, each with one scale; what they are multiplied by is rounded as it comes.
+    """Graph with matrices of 8 bits, each with one scale; their other operand is quantised dynamically.
 
     onnxruntime's dynamic quantisation, https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html
     Weights use 7 of the 8 bits: on processors without VNNI, sums of products of 8 bits overflow. Constants are folded first:
@@ -31,7 +31,7 @@ def quantised(graph: bytes) -> bytes:
 
 
 def folded(graph: bytes) -> bytes:
-    """The same graph with everything computed that depends on weights alone.
+    """Graph after constant folding: everything that depends on weights alone is computed.
 
     What it says of the shapes between its nodes is left out: of a matrix that is transposed on the way it would be wrong.
     """

@@ -26,7 +26,7 @@ class Recalled(NamedTuple):
 
     memories: dict[str, Memory]
     more: dict[str, Tensor]
-    """What else a step needs to know of it, by its name in the graph."""
+    """Further inputs of a step, by their names in the graph."""
     begin: dict[str, Tensor]
     """The state before the first token."""
     keep: Tensor
@@ -76,7 +76,7 @@ class Sessions(nn.Module):
         """Says where it computes, as the parameters of any model do: on the CPU."""
 
     def encode(self, source: Source) -> Recalled:
-        """What the steps remember of a source."""
+        """Memory of the steps for a source."""
         readable(source.data, self.longest)
         found = self.encoder({"source": source.data, "keep": source.keep}, self.encoder.outputs)
         keep = found.pop(KEPT, source.keep)
@@ -179,5 +179,5 @@ def check_names(encoder: Graph, step: Graph) -> None:
 
 
 def shown(weights: Tensor) -> Attended:
-    """Where an attention looked; what it read there stays in the graph."""
+    """Attention of a step; its context stays in the graph."""
     return Attended(weights.new_zeros(len(weights), 1, 0), weights[:, :, None])

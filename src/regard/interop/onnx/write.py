@@ -41,7 +41,7 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     made = files(writer(run), precision)
     size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
     return (
-        f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` asks them, and the code in its "
+        f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` runs them, and the code in its "
         "README.md does so without regard"
     )
 
@@ -53,7 +53,7 @@ def writer(run: Path) -> SequencePredictor:
         return found
     raise RefusedError(
         f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
-        f"`regard predict {run}` without --engine asks it, and regard.load(...).model is its network, for torch.export"
+        f"`regard predict {run}` without --engine runs it, and regard.load(...).model is its network, for torch.export"
     )
 
 
@@ -119,7 +119,7 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
 
 
 def codec(trained: SequencePredictor) -> dict[str, bytes]:
-    """What the codec saves, by name."""
+    """Codec files, by name."""
     with tempfile.TemporaryDirectory() as folder:
         saved = trained.codec.save(Path(folder))
         return {str(each.relative_to(folder)): each.read_bytes() for each in saved}

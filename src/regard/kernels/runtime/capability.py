@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import torch
 
+from regard.user_cache import set_kernel_cache
+
 Answer = TypeVar("Answer", bound=Callable[..., object])
 
 INSTALLED = importlib.util.find_spec("triton") is not None
@@ -60,6 +62,7 @@ def find_launch_error(number: int) -> str | None:
         return "needs Triton, which is not installed; pip install triton"
     from regard.kernels.runtime.smoke_test import launch_empty_kernel
 
+    set_kernel_cache()
     try:
         with torch.cuda.device(number):
             launch_empty_kernel()

@@ -71,9 +71,9 @@ class BaseDecoder(nn.Module):
         cross-entropy loss. `documents` holds the example of each token in packed rows.
         """
         if documents is not None and (own or not self.packs):
-            given = f"own={own}" if own else f"a {type(self).__name__.lower()} decoder"
+            reason = f"own={own}" if own else f"a {type(self).__name__.lower()} decoder"
             raise ValueError(
-                f"packed rows need a transformer decoder that is fed the target alone, got {given}; give each example a row"
+                f"packed rows need a transformer decoder that is fed the target alone, got {reason}; give each example a row"
             )
         if not project and (own or self.outcome is not None or not isinstance(self.output, Projection)):
             raise ValueError(
@@ -81,9 +81,9 @@ class BaseDecoder(nn.Module):
             )
         if own:
             return forward_scheduled(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
-        told: dict[str, Any] = {} if documents is None else {"documents": documents}
-        told |= {"weights": weights, "statistics": statistics, "project": project}
-        return self.write(target, memory, self.start(memory), **told)
+        options: dict[str, Any] = {} if documents is None else {"documents": documents}
+        options |= {"weights": weights, "statistics": statistics, "project": project}
+        return self.write(target, memory, self.start(memory), **options)
 
 
 def build_output(

@@ -146,9 +146,9 @@ class Recurrent(BaseDecoder):
     def fitting(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Final states of the encoder; raises where the cells cannot start from them."""
         needed = [(len(self.layers), self.size)] * self.states
-        given = [tuple(state.shape[1:]) for state in final]
-        if given != needed:
-            raise ValueError(f"the cells start from states of (layers, size) {needed}, got {given}; build with bridge=True")
+        shapes = [tuple(state.shape[1:]) for state in final]
+        if shapes != needed:
+            raise ValueError(f"the cells start from states of (layers, size) {needed}, got {shapes}; build with bridge=True")
         return final
 
     def start(self, memory: DecoderMemory) -> RecurrentState:

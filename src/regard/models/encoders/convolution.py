@@ -59,8 +59,8 @@ class Convolution(nn.Module):
         hidden = ~keep[..., None]
         embedded = self.embedding(tokens).masked_fill(hidden, 0.0)
         data = self.widen(embedded)
-        for gated in self.layers:
-            data = (gated(self.around(self.drop(data.masked_fill(hidden, 0.0)))) + data) * SQRT_HALF
+        for layer in self.layers:
+            data = (layer(self.around(self.drop(data.masked_fill(hidden, 0.0)))) + data) * SQRT_HALF
         data = self.narrow(data).masked_fill(hidden, 0.0)
         mean = data.sum(1, keepdim=True) / keep.sum(1).clamp_min(1)[:, None, None]
         return Encoded(data, keep, (mean,), values=(data + embedded) * SQRT_HALF, tokens=tokens)

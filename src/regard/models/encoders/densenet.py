@@ -66,8 +66,8 @@ class Dense(nn.Module):
                 self.halvings.append(Layer(wide, width, 1, norm, dropout))
             self.blocks.append(Block(width, growth, layers, norm, dropout))
             width += layers * growth
-            if (made := build_visual_attention(attention, width)) is not None:
-                self.attentions.append(made)
+            if (visual_attention := build_visual_attention(attention, width)) is not None:
+                self.attentions.append(visual_attention)
         more = max(layers // 2, 1)
         self.fine = Block(wide, growth, more, norm, dropout) if fine else None
         self.last = Layer(width + (wide + more * growth if fine else 0), size, 1, norm, 0.0)

@@ -67,6 +67,6 @@ def build_convolution(before: int, after: int, kernel: int, stride: int = 1) -> 
 
     Initialised as in He et al. 2015, https://arxiv.org/abs/1502.01852, which keeps the variance through the layers.
     """
-    made = nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False)
-    nn.init.kaiming_normal_(made.weight, nonlinearity="relu")
-    return made
+    convolution = nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False)
+    nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+    return convolution

@@ -34,8 +34,8 @@ class StandardisingEncoder(nn.Module):
         self.register_buffer("deviation", torch.tensor(standard[1])[:, None, None])
 
     def forward(self, pictures: Images) -> Encoded:
-        seen: Encoded = self.encoder(pictures._replace(data=(pictures.data - self.mean) / self.deviation))
-        return add_positions(seen, self.positions)
+        encoded: Encoded = self.encoder(pictures._replace(data=(pictures.data - self.mean) / self.deviation))
+        return add_positions(encoded, self.positions)
 
 
 def build_standardising_encoder(

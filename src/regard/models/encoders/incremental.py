@@ -55,14 +55,14 @@ def encode_incrementally(encoder: Any, tokens: Int[Tensor, "batch time"], state:
 
 def _encode_recurrent(encoder: Recurrent, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:
     """Recurrent encoding: each layer goes on from its last state."""
-    seen, begin = state or (0, [None] * len(encoder.layers))
-    data, lasts = encoder.embedding(tokens, seen), []
+    position, begin = state or (0, [None] * len(encoder.layers))
+    data, lasts = encoder.embedding(tokens, position), []
     for layer, before in zip(encoder.layers, begin, strict=True):
         data, last = run_cells(layer, data, before)
         lasts.append(last)
     states = [last if isinstance(last, tuple) else (last,) for last in lasts]
     final = stack_states([tuple(one.transpose(0, 1).flatten(1) for one in state) for state in states])
-    return data, final, (seen + tokens.shape[1], lasts)
+    return data, final, (position + tokens.shape[1], lasts)
 
 
 def _encode_transformer(encoder: Transformer, tokens: Tensor, state: State) -> tuple[Tensor, tuple[Tensor, ...], State]:

@@ -17,10 +17,10 @@ def build_visual_attention(name: str, channels: int) -> Visual | None:
     """
     if name == "none":
         return None
-    made = registry.find(name, "visual")
-    narrows = "reduction" in inspect.signature(made).parameters
-    built: Visual = made(channels, **({"reduction": gcd(channels, _reduction(channels))} if narrows else {}))
-    return built
+    visual_class = registry.find(name, "visual")
+    narrows = "reduction" in inspect.signature(visual_class).parameters
+    visual: Visual = visual_class(channels, **({"reduction": gcd(channels, _reduction(channels))} if narrows else {}))
+    return visual
 
 
 def _reduction(channels: int) -> int:

@@ -86,19 +86,19 @@ class Patches(nn.Module):
         image, keep = mask_pictures(pictures, self.channels)
         image, keep = self.cut(image, keep)
         image = image if self.positions is None else self.positions(image, keep)
-        data, kept = zero_padding(image, keep).flatten(2).mT, keep.flatten(1)
+        data, keep_tokens = zero_padding(image, keep).flatten(2).mT, keep.flatten(1)
         if self.query is not None:
             first = self.query.view(-1, data.shape[2]).expand(len(data), -1, -1)
             data = torch.cat((first.to(data.dtype), data), dim=1)
-            kept = F.pad(kept, (first.shape[1], 0), value=True)
+            keep_tokens = F.pad(keep_tokens, (first.shape[1], 0), value=True)
         data = self.drop(data)
         for name in self.names:
-            data = cast(Layer, self.get_submodule(name))(data, kept)
+            data = cast(Layer, self.get_submodule(name))(data, keep_tokens)
         data = self.fit(self.norm(data))
-        final, places = None if self.query is None else data[:, 0], data[:, kept.shape[1] - keep[0].numel() :]
+        final, places = None if self.query is None else data[:, 0], data[:, keep_tokens.shape[1] - keep[0].numel() :]
         encoded = flatten_map(places.mT.unflatten(2, keep.shape[1:]), keep, final)
         return (
-            encoded._replace(data=torch.cat((data[:, : self.whole], encoded.data), dim=1), keep=kept)
+            encoded._replace(data=torch.cat((data[:, : self.whole], encoded.data), dim=1), keep=keep_tokens)
             if self.whole
             else encoded
         )

@@ -53,8 +53,8 @@ def attend_beams(
     if blind:
         return unfold_beams(attention(sides.flatten(1, 2), memory, offset=0, weights=weights), beams)
     places = torch.as_tensor(offset, device=query.device).expand(rows).view(sources, beams)
-    each = [attention(sides[:, beam], memory, offset=places[:, beam], weights=weights) for beam in range(beams)]
-    return unfold_beams(concatenate_steps(each), beams)
+    steps = [attention(sides[:, beam], memory, offset=places[:, beam], weights=weights) for beam in range(beams)]
+    return unfold_beams(concatenate_steps(steps), beams)
 
 
 def is_stateless(state: State) -> bool:

@@ -48,8 +48,8 @@ def reorder_parameters(
     """Weights W, R and concatenated biases as ONNX has them: directions side by side, gates in its order."""
     ends = ("", "_reverse")[: 1 + rnn.bidirectional]
 
-    def reordered(name: str) -> Tensor:
-        each = [rnn.get_parameter(f"{name}_l0{end}").chunk(len(GATES[kind])) for end in ends]
-        return torch.stack([torch.cat([chunks[gate] for gate in GATES[kind]]) for chunks in each])
+    def reorder(name: str) -> Tensor:
+        directions = [rnn.get_parameter(f"{name}_l0{end}").chunk(len(GATES[kind])) for end in ends]
+        return torch.stack([torch.cat([chunks[gate] for gate in GATES[kind]]) for chunks in directions])
 
-    return reordered("weight_ih"), reordered("weight_hh"), torch.cat((reordered("bias_ih"), reordered("bias_hh")), dim=1)
+    return reorder("weight_ih"), reorder("weight_hh"), torch.cat((reorder("bias_ih"), reorder("bias_hh")), dim=1)

@@ -78,8 +78,8 @@ class PointerGenerator(nn.Module):
             -1, tokens.masked_fill(nothing, 0), weights.masked_fill(nothing, 0.0)
         )
         blind = weights.sum(-1) <= 0
-        left = weights.masked_fill(~nothing, 0.0).sum(-1).masked_fill(blind, 1.0)[..., None]
+        copy_mass = weights.masked_fill(~nothing, 0.0).sum(-1).masked_fill(blind, 1.0)[..., None]
         gate = to_float32(self.gate(torch.cat((attended.context, state, token), dim=-1)))
         own, other = logsigmoid(gate), logsigmoid(-gate)
-        own = torch.logaddexp(own, other + masked_log(left))
+        own = torch.logaddexp(own, other + masked_log(copy_mass))
         return torch.logaddexp(own + to_float32(output).log_softmax(-1), other + masked_log(copied))

@@ -26,8 +26,8 @@ def make_output_factory(
 
 def _build(name: str, options: dict[str, str | float], size: int, vocabulary: int, embedding: int, tie: bool) -> nn.Module:
     sizes = {"size": size, "vocabulary": vocabulary, "embedding": embedding, "tie": tie}
-    made: nn.Module = registry.build(name, "output_heads", **sizes, **options)
-    return made
+    head: nn.Module = registry.build(name, "output_heads", **sizes, **options)
+    return head
 
 
 def build_weight(vocabulary: int, size: int, tie: bool) -> nn.Parameter | None:

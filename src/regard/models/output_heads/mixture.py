@@ -31,6 +31,6 @@ class Mixture(nn.Module):
     def forward(
         self, data: Float[Tensor, "rows time size"], table: Float[Tensor, "vocabulary embedding"]
     ) -> Float[Tensor, "rows time vocabulary"]:
-        each = torch.unflatten(torch.tanh(self.W(data)), -1, (self.heads, -1))  # rows time heads width
-        logits = F.linear(each, table if self.weight is None else self.weight, self.bias)
+        components = torch.unflatten(torch.tanh(self.W(data)), -1, (self.heads, -1))  # rows time heads width
+        logits = F.linear(components, table if self.weight is None else self.weight, self.bias)
         return mix_distributions(logits, self.U(data).softmax(-1))

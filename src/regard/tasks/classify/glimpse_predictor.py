@@ -41,7 +41,7 @@ class Glimpser(Classifier):
         return False
 
     def where(self, example: ImageExample, row: int, output: ClassifierOutput, labels: Sequence[int]) -> Where:
-        """Where each glimpse was, on a map that is coarse enough to be read."""
+        """Position of each glimpse, on a map that is coarse enough to be read."""
         weights = output.weights[GLIMPSES][row, 0][:, output.mask[row]].float().cpu()
         coarse = coarser(torch.unflatten(weights, 1, self.codec.grid(example)))
         rows, columns = coarse.shape[1:]
@@ -71,7 +71,7 @@ def sample_offsets(runs: int, count: int, device: torch.device) -> Float[Tensor,
 
 
 def steps(count: int) -> list[str]:
-    """What each glimpse is called."""
+    """Label of each glimpse."""
     return [f"glimpse {number + 1}" for number in range(count)]
 
 

@@ -11,7 +11,7 @@ NOBODY = -1
 
 
 class Pairs(NamedTuple):
-    """Which column each row got, pair by pair in the order of the rows."""
+    """Column assigned to each row, pair by pair in the order of the rows."""
 
     rows: Numbers
     columns: Numbers
@@ -83,7 +83,7 @@ class Search:
         self.row = np.zeros(tables, dtype=np.int64)
         """The row whose costs are looked at now: the first row, or one that would have to give its column away."""
         self.reached = np.zeros(tables)
-        """How dear the path to that row is."""
+        """Cost of the shortest path to each column."""
         self.shortest = np.full((tables, columns), np.inf)
         self.before = np.zeros((tables, columns), dtype=np.int64)
         self.closed = np.zeros((tables, columns), dtype=bool)

@@ -18,18 +18,18 @@ from regard.models.readout import call_attention, require_attention
 Data = Float[Tensor, "batch queries size"]
 Boxes = Float[Tensor, "batch queries 4"]
 NEAR = 12.0
-"""How much more the place that a head looks at scores than one far away, before anything is learned."""
+"""Bias of a head's own position over distant ones, at initialisation."""
 OUT = 0.8
-"""How far from the middle of a box the other heads look at first, as a share of the way to its side."""
+"""Distance from the middle of a box at which the other heads attend at initialisation, as a share of the way to its side."""
 
 
 class Sets(NamedTuple):
-    """Who is among the queries: those that search come first, then groups of things with noise."""
+    """Layout of the queries: matching queries first, then groups of noised (denoising) queries."""
 
     real: Bool[Tensor, "batch queries"]
     """False where a map has fewer places than there are queries."""
     objects: Bool[Tensor, "batch objects"] | None = None
-    """Which things of a group there are."""
+    """Mask of the objects of a group."""
 
 
 class Asides(nn.Module):
@@ -43,7 +43,7 @@ class Asides(nn.Module):
         self.attention = made.build_self_attention()
 
     def forward(self, data: Data, where: Data, sets: Sets) -> Data:
-        """What each query hears from the others of its set."""
+        """Self-attention of the queries within their sets."""
         count = sets.real.shape[1]
         first = self.hear(data[:, :count], where[:, :count], sets.real)
         if sets.objects is None:
@@ -93,7 +93,7 @@ class Anchored(nn.Module):
     def forward(
         self, data: Data, boxes: Boxes, memory: Memory, sets: Sets, weights: bool = False
     ) -> tuple[Data, Data, Attended]:
-        """What is known of each query's thing, the vector of where it stands, and where it looked."""
+        """Features of each query, its positional embedding, and its attention weights."""
         where = self.where(encode_coordinates(boxes, 2 * data.shape[-1]).to(data.dtype))
         data = self.around_self.add(data, self.asides(self.around_self.normalise_input(data), where, sets))
         entered = self.around_cross.normalise_input(data)
@@ -115,7 +115,7 @@ class Anchored(nn.Module):
 
 
 def ring(heads: int) -> Float[Tensor, "heads 2"]:
-    """Where heads look at first, in halves of a box: the middle, and points around it."""
+    """Initial sampling offsets of the heads, in halves of a box: the middle, and points around it."""
     turns = torch.arange(heads - 1) * (2 * math.pi / max(heads - 1, 1))
     around = OUT * torch.stack((turns.cos(), turns.sin()), dim=-1)
     return torch.cat((torch.zeros(1, 2), around))

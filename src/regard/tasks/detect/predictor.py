@@ -15,7 +15,7 @@ from regard.errors import DataError
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace
 from regard.inference.prediction import Prediction
 from regard.metrics.boxes import to_corners
-from regard.metrics.detection_interval import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
+from regard.metrics.detection_bootstrap import COCO_THRESHOLDS, RankedDetections, measure_mean_precision, rank_detections
 from regard.metrics.text import Measurement, Metrics, Rows, bootstrap
 from regard.models.detections import Detections, ObjectBatch, Objects
 from regard.tasks.detect.data import Annotated
@@ -88,7 +88,7 @@ class Detector(ForwardPredictor):
         return figures(*self.scored(examples))
 
     def evaluate_records(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Metrics:
-        """The same for pictures of a table, and the average precision of each label where they are few."""
+        """Evaluate pictures of a table, with the average precision of each label where they are few."""
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         detected = figures(table, every)
         if 1 < len(every) <= CLASSES:

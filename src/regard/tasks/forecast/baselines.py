@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.series.calendar import Frequency
 from regard.data.series.records import Values
 
 
@@ -28,20 +27,6 @@ def seasonal_naive(history: Values, horizon: int, season: int) -> Values:
     missing = np.isnan(last)
     last[missing] = np.broadcast_to(_last_observed(history), last.shape)[missing]
     return last[np.arange(horizon) % season]
-
-
-def choose_season(frequency: Frequency, history: int) -> int:
-    """Season of a frequency: its shortest natural cycle that the history holds twice; 1, so repeat-last, where none is."""
-    return next((season for season in frequency.seasons if 2 * season <= history), 1)
-
-
-def naive_deviation(history: Values, season: int) -> NDArray[np.float64]:
-    """Root mean squared in-sample error of the seasonal-naive forecast of each column."""
-    errors = (history[season:] - history[:-season]) ** 2
-    present = ~np.isnan(errors)
-    counts = np.maximum(present.sum(0), 1)
-    deviation: NDArray[np.float64] = np.sqrt(np.where(present, errors, 0).sum(0) / counts)
-    return deviation
 
 
 def naive_quantiles(point: Values, deviation: NDArray[np.float64], season: int, standard: list[float]) -> Values:

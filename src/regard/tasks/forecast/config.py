@@ -4,15 +4,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.config import AttentionPart
+from regard.config.section import Section
 
 
 @dataclass(frozen=True)
-class ForecastModel:
+class ForecastModel(Section):
     """A forecasting network, the reversible normalisation of its windows, and the distribution that it forecasts."""
 
-    name: Literal["patch", "inverted", "linear", "recurrent", "transformer"] = "patch"
+    network: Literal["patch", "inverted", "linear", "recurrent", "transformer", "temporal_fusion"] = "patch"
     """The network: patches (PatchTST), variates as tokens (iTransformer), a linear map (DLinear), an LSTM or GRU
-    encoder-decoder with attention, or a Transformer encoder-decoder."""
+    encoder-decoder with attention, a Transformer encoder-decoder, or the temporal fusion transformer."""
     output: Literal["points", "quantiles", "normal", "student_t", "negative_binomial"] = "quantiles"
     """What is forecast for each value: points, quantiles, or the parameters of a distribution."""
     error: Literal["mse", "mae", "huber"] = "mse"
@@ -34,11 +35,11 @@ class ForecastModel:
     norm: Literal["layer", "batch"] = "layer"
     """Norm after each sublayer."""
     patch_length: int = 16
-    """Steps of a patch (model.name=patch)."""
+    """Steps of a patch (model.network=patch)."""
     patch_stride: int = 8
     """Steps from one patch to the next."""
     trend_steps: int = 25
-    """Steps of the moving average that splits trend from season (model.name=linear)."""
+    """Steps of the moving average that splits trend from season (model.network=linear)."""
     cell: Literal["lstm", "gru"] = "lstm"
     """Cell of the recurrent network."""
     attention: AttentionPart = field(default_factory=lambda: AttentionPart("additive"))

@@ -44,11 +44,11 @@ class EncoderLayer(nn.Module):
         self.feedforward = nn.Sequential(nn.Linear(size, inner), nn.GELU(), nn.Dropout(dropout), nn.Linear(inner, size))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, data: Data, keep: Mask = None) -> Data:
-        attended, _ = self.self_attention.attend_self(Encoded(data, keep))
+    def forward(self, data: Data, keep: Mask = None, weights: bool = False) -> tuple[Data, Tensor | None]:
+        attended, _ = self.self_attention.attend_self(Encoded(data, keep), weights=weights)
         data = self.attention_norm(data + self.dropout(attended.context))
         output: Data = self.feedforward_norm(data + self.dropout(self.feedforward(data)))
-        return output
+        return output, attended.weights
 
 
 class MovingAverage(nn.Module):

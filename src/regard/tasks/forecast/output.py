@@ -45,6 +45,10 @@ class Output(Protocol):
     def size(self) -> int:
         """Numbers for each value."""
 
+    @property
+    def point_place(self) -> int:
+        """Place of the number that a decoder feeds back: the median, or the mean."""
+
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Parameters of the values whose normalised form they are of: the end of a reversible normalisation."""
 
@@ -68,6 +72,11 @@ class Points:
     def size(self) -> int:
         """One number: the point."""
         return 1
+
+    @property
+    def point_place(self) -> int:
+        """The first: the point, mean or location."""
+        return 0
 
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Points in the units of the window."""
@@ -100,6 +109,11 @@ class QuantileOutput:
     def size(self) -> int:
         """A number for each level."""
         return len(self.levels)
+
+    @property
+    def point_place(self) -> int:
+        """The level nearest to the median."""
+        return int(np.argmin(np.abs(np.array(self.levels) - 0.5)))
 
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Quantiles in the units of the window."""
@@ -142,6 +156,11 @@ class Normal:
         """Mean and raw deviation."""
         return 2
 
+    @property
+    def point_place(self) -> int:
+        """The first: the point, mean or location."""
+        return 0
+
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Parameters in the units of the window."""
         return _shift_location(parameters, window)
@@ -169,6 +188,11 @@ class StudentT:
     def size(self) -> int:
         """Location, raw scale and raw degrees of freedom."""
         return 3
+
+    @property
+    def point_place(self) -> int:
+        """The first: the point, mean or location."""
+        return 0
 
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Parameters in the units of the window; degrees of freedom have none."""
@@ -206,6 +230,11 @@ class NegativeBinomial:
     def size(self) -> int:
         """Raw mean, scaled, and raw dispersion."""
         return 2
+
+    @property
+    def point_place(self) -> int:
+        """The first: the point, mean or location."""
+        return 0
 
     def shift(self, parameters: Parameters, window: Scale) -> Parameters:
         """Mean in the units of the window; the dispersion has none."""

@@ -93,7 +93,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
 
 
 def batches(config: TextConfig, examples: Sequence[Example]) -> SequenceLoader | Packed:
-    """What is trained on, an example a row or several."""
+    """Batches for training, with one example a row or several."""
     if config.train.packing_length:
         return Packed(examples, config.train.packing_length, config.data.batch_tokens, config.train.seed)
     return SequenceLoader(examples, config.data.batch_tokens, config.train.seed)
@@ -110,7 +110,7 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
 
 
 def records(task: Writes, config: TextConfig) -> Tables:
-    """What to train on and what to validate with: the files that are named, or what the task draws itself."""
+    """Records for training and for validation: those of the named files, or synthetic ones."""
     splits = tables(config.data, read, "source", texts)
     if splits is None:
         splits = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
@@ -140,7 +140,7 @@ def read(data: Data, path: str) -> list[Record]:
 
 
 def load_codec(directory: Traversable) -> TextCodec:
-    """What a run has beside its weights."""
+    """Load the codec of a run."""
     return TextCodec.load(directory)
 
 

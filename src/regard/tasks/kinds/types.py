@@ -33,6 +33,8 @@ class TaskConfig:
     """The module of the family."""
     WRITES: ClassVar[bool] = True
     """True where the models write text, and have settings for search and for sequence training."""
+    HEEDED: ClassVar[tuple[str, ...]] = ()
+    """Paths of those settings that have an effect although the models write none."""
 
     data: Any = None
     model: Any = None

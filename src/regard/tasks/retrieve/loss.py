@@ -50,7 +50,7 @@ def against(logits: Square, same: Bool[Tensor, "batch batch"] | None, hardest: i
 
 
 def credited(logits: Square, same: Bool[Tensor, "batch batch"] | None) -> Float[Tensor, ""]:
-    """How many rows have their own answer highest."""
+    """Number of rows whose own answer has the highest score."""
     number = torch.arange(len(logits), device=logits.device)
     if same is not None:
         logits = logits.masked_fill(same & (number != number[:, None]), -torch.inf)

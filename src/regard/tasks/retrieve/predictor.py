@@ -35,7 +35,7 @@ SAMPLES = "samples/texts.tsv"
 """The pictures and texts that a run leaves to begin with."""
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 VECTOR = "vector"
-"""What the axis of a tower's one query is called."""
+"""Label of the one query of an encoder."""
 
 
 class Hit(NamedTuple):
@@ -48,7 +48,7 @@ class Hit(NamedTuple):
 
 
 class Retriever(ForwardPredictor):
-    """What it finds is an entry of an index: of one that it is given (`among`), or of the samples that its run left."""
+    """Predictor of retrieval: its answers are entries of an index, `among`, or of the samples that its run has."""
 
     model: Matching
     index: Index | None = None
@@ -96,7 +96,7 @@ class Retriever(ForwardPredictor):
         return self.indexed(records, of)
 
     def query_kind(self, text: str) -> Kind:
-        """What an input is: what the index holds none of; where there is no index, a picture if there is such a file."""
+        """Kind of an input: the one that the index does not hold; without an index, a picture if there is such a file."""
         picture = os.path.isfile(text) or text.lower().endswith(ENDINGS)
         if self.index is None:
             return "pictures" if picture else "texts"
@@ -188,7 +188,7 @@ class Retriever(ForwardPredictor):
         return list(zip(pairs, scores, strict=True))
 
     def answers(self, hits: Sequence[Hit], align: bool) -> list[Prediction]:
-        """What was found for one question."""
+        """Answers to one query."""
         examples = [hit.pair for hit in hits]
         if not align:
             return [Prediction(hit.text, hit.score, *self.sides(hit.pair)) for hit in hits]
@@ -209,12 +209,12 @@ class Retriever(ForwardPredictor):
         return pairs
 
     def forward(self, batch: ImageBatch, weights: bool = False) -> Any:
-        """How well pairs fit, and where was looked."""
+        """Scores of pairs, and their attention."""
         assert batch.target is not None, "what is asked together with what was found is a pair"
         return self.model.paired(batch.source, batch.target, weights=weights)
 
     def decode(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
-        """What each word of a text looked at on its picture; without a closer look, what the picture's tower looked at."""
+        """Attention of each word of a text to its picture; without a re-ranker, that of the image encoder."""
         return [[self.align_pair(example, row, output)] for row, example in enumerate(examples)]
 
     def align_pair(self, example: ImageExample, row: int, output: Any) -> Prediction:
@@ -247,7 +247,7 @@ class Retriever(ForwardPredictor):
         return {place: unscored_error() for place, whole in enumerate(finite) if not whole}
 
     def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
-        """How far up texts find their pictures, and pictures their texts, among all that there are."""
+        """Recall of pictures by their texts, and of texts by their pictures, among all entries."""
         both = pairs(examples)
         pictures = {picture: example for (picture, _), example in zip(both, examples, strict=True)}
         texts = {text: example.target or [] for (_, text), example in zip(both, examples, strict=True)}

@@ -13,7 +13,7 @@ from regard.models.readout import NO_WEIGHTS, Weights, call_attention, collect_w
 
 
 class Scored(NamedTuple):
-    """How well each pair fits, and where each piece of a text looked in its picture."""
+    """Score of each pair, and the attention of each token of a text to its picture."""
 
     scores: Float[Tensor, " pairs"]
     weights: Weights = NO_WEIGHTS

@@ -102,7 +102,7 @@ def _elsewhere(start: _Copy, end: _Copy) -> bool:
 
 
 def _prefixes(path: str) -> list[str]:
-    """What stands before each number of a path: "encoder." of "encoder.0.cross"."""
+    """Prefix of each number of a path: "encoder." of "encoder.0.cross"."""
     parts = path.split(".")
     return [".".join([*parts[:place], ""]) for place, part in enumerate(parts) if NUMBER.match(part)]
 
@@ -118,7 +118,7 @@ def _parts(prefix: str, paths: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _homes(kept: Mapping[str, Node], most: int) -> dict[str, str]:
-    """Where each module is drawn: in its own box, or in one of the modules around it where there would be too many."""
+    """Box in which each module is drawn: its own, or one of the modules around it where there would be too many."""
     homes = {path: path for path in kept}
     while len(set(homes.values())) > most:
         deep = [home for home in set(homes.values()) if "." in home]

@@ -68,7 +68,7 @@ def links(matrix: Array, strongest: int) -> list[Link]:
 
 
 class _Spread(NamedTuple):
-    """Where words stand in a line of text, and how long it is, in points."""
+    """Positions of the words in a line of text, and its length, in points."""
 
     middles: Array
     width: float

@@ -125,7 +125,7 @@ def thin(bar: Colorbar) -> None:
 
 
 def reduced_to(drawing: Drawing, image: Peaks, dpi: float) -> str:
-    """What becomes of the matrix at a resolution, for the metadata; empty where every cell has a pixel."""
+    """Resolution of the matrix, for the metadata; empty where every cell has a pixel."""
     rows, columns = image.whole.shape
     box = image.axes.bbox.transformed(drawing.dpi_scale_trans.inverted())
     height, width = int(box.height * dpi), int(box.width * dpi)

@@ -100,7 +100,7 @@ class Drawing(Figure):
             yield
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """PNG for a notebook."""
         page = io.BytesIO()
         self.savefig(page, format="png", dpi=200)
         return page.getvalue()

@@ -54,7 +54,7 @@ class PagedAttention(NamedTuple):
 
     @property
     def heads(self) -> int:
-        """How many matrices there are, the mean aside."""
+        """Number of matrices, the mean aside."""
         return 0 if self.attention_map.weights is None else self.attention_map.weights.shape[0]
 
     def matrix(self, head: int) -> Array:
@@ -62,7 +62,7 @@ class PagedAttention(NamedTuple):
         return matrices.matrix(self.example, self.attention_map, head)
 
     def bytes(self, head: int) -> Array:
-        """The same in 8 bits."""
+        """Weights of a head in 8 bits."""
         return self.in_bytes(self.matrix(head))
 
     def in_bytes(self, weights: Array) -> Array:
@@ -70,7 +70,7 @@ class PagedAttention(NamedTuple):
         return matrices.in_bytes(weights, self.table["scale"], self.table["signed"])
 
     def halves(self, head: int) -> Array:
-        """The same in float16."""
+        """Weights of a head in float16."""
         return self.matrix(head).astype(np.float16)
 
     def thumbnails(self) -> Array:
@@ -107,7 +107,7 @@ def thumbnails(trace: Trace, run: Table, pack: Pack) -> None:
 
 
 def besides(trace: Trace, run: Table, pack: Pack) -> None:
-    """What no tile brings: frames of training, and other matrices than the weights."""
+    """Bytes outside of tiles: frames of training, and other matrices than the weights."""
     _grant(_frames(trace, run), pack)
     _grant(_views(trace, run), pack)
 
@@ -167,7 +167,7 @@ def _each(attention: PagedAttention) -> list[int]:
 
 
 def _is_selected(attention: PagedAttention, head: int, state: str) -> bool:
-    """Whether the page opens with this matrix."""
+    """True if the page opens with this matrix."""
     asked = parse_qs(state.removeprefix("#"))
     return asked.get("a", [""])[0] == attention.attention_map.name and asked.get("h", ["mean"])[0] in _names(attention, head)
 
@@ -177,7 +177,7 @@ def _put_at(attention: PagedAttention, kind: str, head: int) -> Callable[[Ref], 
 
 
 def _names(attention: PagedAttention, head: int) -> list[str]:
-    """What the page calls a matrix; the mean of a single head is that head too."""
+    """Names of a matrix in the page; the mean of a single head is that head too."""
     return ["mean", "0"] if attention.heads == 1 else ["mean" if head == MEAN else str(head)]
 
 
@@ -242,7 +242,7 @@ def _within(table: Table, name: str) -> Callable[[Ref], object]:
 
 
 def _numbers(example: Example, attention_map: AttentionMap, weights: Array) -> dict[str, list[float | None]]:
-    """What each head did at a moment of training, in one number of each kind."""
+    """Statistics of each head at a moment of training, one number of each kind."""
     return summary(dataclasses.replace(attention_map, weights=weights, statistics={}), example.axes, example.gold).numbers
 
 

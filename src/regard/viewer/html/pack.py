@@ -10,7 +10,7 @@ import numpy as np
 from regard.data.axis import Array
 
 KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float16": "f16", "float32": "f32"}
-"""What the page calls the types that it can read; all are little-endian."""
+"""Names of the types that the page can read; all are little-endian."""
 
 UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 

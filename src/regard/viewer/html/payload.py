@@ -1,6 +1,7 @@
 """JSON payload of a page, as in viewer/src/payload.ts. Matrices are added by `budget.py`, or served as tiles."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
@@ -104,6 +105,7 @@ def _example(trace: Trace, number: int, pack: Pack) -> Table:
         "attentions": [_attention(example, attention_map, film, pack) for attention_map in example.attentions],
         "steps": list(steps),
         "beams": None if example.beams is None else beams(example.beams, pack),
+        "faithfulness": None if example.faithfulness is None else asdict(example.faithfulness),
     }
 
 
@@ -191,7 +193,7 @@ def beams(value: Beams, pack: Pack) -> Table:
 
 
 def _any_head(allowed: Array) -> Array:
-    """Where any head may look, as bytes of 0 and 1."""
+    """Mask of the keys that any head may attend to, as bytes of 0 and 1."""
     return np.asarray(allowed.any(0) if allowed.ndim == 3 else allowed).astype(np.uint8)
 
 

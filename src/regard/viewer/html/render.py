@@ -18,7 +18,7 @@ from regard.viewer.html.pack import Pack, size
 from regard.viewer.trace import Trace
 
 BUDGET = "16MB"
-"""What a page may take unless somebody says otherwise."""
+"""Default limit on the size of a page."""
 
 POLICY = "<!--policy-->"
 PAYLOAD = "<!--payload-->"
@@ -70,7 +70,7 @@ def quote(payload: Any) -> str:
 
 
 def policy(page: str, *, served: bool) -> str:
-    """What the browser may do: run this script, use this style, and, where the page is served, ask its server for tiles."""
+    """Content security policy: run this script, use this style, and, where the page is served, ask its server for tiles."""
     scripts, styles = (_hashes(page, tag) for tag in ("script", "style"))
     parts = {
         "default-src": "'none'",

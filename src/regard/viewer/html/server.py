@@ -33,7 +33,7 @@ KEPT = 8
 """Matrices whose pyramids are kept."""
 LOOPBACK = "127.0.0.1"
 NUMBERS = {"r": 0, "x": 0, "a": 0, "h": -1, "l": 0, "i": 0, "j": 0, "e": 0, "m": 0}
-"""What a tile is asked by, and the smallest that each may be: run, example, attention, head (-1: the mean), level, row and
+"""Parameters of a request for a tile with their minimum: run, example, attention, head (-1: the mean), level, row and
 column of the tile, whether exact values are wanted, and whether smaller levels are means and not maxima."""
 
 
@@ -230,7 +230,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             self._answer(status, f"{text}\n".encode("utf-8", "backslashreplace"), "text/plain; charset=utf-8")
 
         def _from_here(self) -> bool:
-            """Whether the browser meant this address: another name for it is how a foreign page would reach in."""
+            """True if the browser meant this address: another name for it is how a foreign page would reach in."""
             host, _, _ = self.headers.get("Host", "").partition(":")  # there is no port where it is 80
             return host in (LOOPBACK, "localhost")
 

@@ -21,7 +21,7 @@ from regard.viewer.trace import AttentionMap, Example, Trace, format_count
 HEIGHT = 760
 """Pixels of a page in a notebook."""
 INLINE = "4MB"
-"""What a page in a notebook may take: the notebook keeps it, and servers refuse messages above 10 MB."""
+"""Limit on the size of a page in a notebook: the notebook keeps it, and servers refuse messages above 10 MB."""
 FRAME = "regard-view"
 THEMES = (
     f'[data-jp-theme-light="true"] .{FRAME}{{color-scheme:light}}[data-jp-theme-light="false"] .{FRAME}{{color-scheme:dark}}'
@@ -37,7 +37,7 @@ class View:
 
     @property
     def url(self) -> str | None:
-        """Where the page is served, with its key; None in a notebook."""
+        """Address of the page, with its key; None in a notebook."""
         return None if self.server is None else self.server.opens
 
     def html(self, budget: str | int = render.BUDGET) -> str:
@@ -62,7 +62,7 @@ class View:
         return describe_traces(self.traces)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """What a notebook shows: the page, over a picture for where the page is not let in, and three lines of text."""
+        """Representation in a notebook: the page, over a picture where the page is not admitted, and three lines of text."""
         picture = self._picture()
         bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": framed(self.html(INLINE), picture)}
         if picture is not None:
@@ -119,7 +119,7 @@ def announce(server: Server, browser: bool, url: str) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a kernel that shows HTML."""
+    """True if this runs in a kernel that shows HTML."""
     shell = sys.modules.get("IPython")
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
@@ -141,7 +141,7 @@ def describe_traces(traces: Sequence[Trace]) -> str:
 
 
 def lines(trace: Trace) -> list[str]:
-    """What a trace holds, its finding, and how its weights came about."""
+    """Summary of a trace: its contents, its main observation, and the origin of its weights."""
     attentions = [attention_map for example in trace.examples for attention_map in example.attentions]
     heading = f"{trace.name}: {format_count(len(trace.examples), 'example')}, {format_count(len(attentions), 'attention')}"
     if not attentions:
@@ -155,7 +155,7 @@ def lines(trace: Trace) -> list[str]:
 
 
 def finding(example: Example, attention_map: AttentionMap) -> str:
-    """What the sharpest query of an attention reads."""
+    """Observation: the keys of the sharpest query of an attention."""
     if attention_map.weights is None:
         effective = float(np.nanmean(summary(attention_map, example.axes).effective))
         return f"{attention_map.name} spreads over {effective:.1f} keys on average; only statistics were recorded"

@@ -33,14 +33,15 @@ def from_huggingface(
 ) -> Trace:
     """Every example of a forward pass, or every answer of `generate`.
 
-    `source` is what the model was given: what the tokenizer returned, with its mask, or numbers, tokens, an axis such as
-    Image or Audio. Of a forward pass through a decoder also `target`, the tokens that its places should write (labels), or
-    `written`, the tokens that it reads (decoder_input_ids); of an answer both are known. `languages` are BCP 47 tags of
-    source and target. Without a tokenizer tokens are shown as numbers.
+    `output` may also be the attentions alone, a tuple of layers, and the output of a model of two towers such as CLIP.
+    `source` is what the model was given: what the tokenizer or the processor returned, with its mask, or numbers, tokens, an
+    axis such as Image or Audio. Of a forward pass through a decoder also `target`, the tokens that its places should write
+    (labels), or `written`, the tokens that it reads (decoder_input_ids); of an answer both are known. `languages` are BCP 47
+    tags of source and target. Without a tokenizer tokens are shown as numbers.
     """
     reading = Reading(tokenizer, source, target, written, languages, candidates, sums_to_one)
     answered = getattr(output, "sequences", None) is not None
-    examples, notes = generated(output, reading) if answered else (forward(output, reading), [])
+    examples, notes = generated(output, reading) if answered else forward(output, reading)
     trace = Trace(name or type(output).__name__, tuple(examples), notes=tuple(notes))
     try:
         check(trace)

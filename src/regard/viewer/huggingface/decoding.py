@@ -14,7 +14,7 @@ from regard.viewer.trace import Beams, Choice
 
 
 def choices(output: Any, answer: Answer, target: Text, offset: int, count: int, tokenizer: Any) -> tuple[Choice, ...]:
-    """What each step wrote and what else it could have; the first is query `offset`, whose label is in `target`."""
+    """Token of each step and its alternatives; the first is query `offset`, whose label is in `target`."""
     scores = getattr(output, "scores", None)
     if not scores:
         return ()

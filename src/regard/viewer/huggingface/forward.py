@@ -13,19 +13,53 @@ from regard.viewer.trace import Example
 START, NEXT = "<start>", "<next>"
 
 
-def forward(output: Any, reading: Reading) -> list[Example]:
-    """Every row of the batch."""
-    stacks = stacks_of(output)
+CAUSAL = (
+    "No place ever looks at a later one, so this attention was taken for a causal one: what a key receives is compared with "
+    "even attention to the keys before each query."
+)
+TOWERS = {"text_model_output": ("text.{}", "tokens"), "vision_model_output": ("vision.{}", "patches")}
+"""Outputs of a model of two towers such as CLIP, with the names of their attentions and of their axis."""
+
+
+def forward(output: Any, reading: Reading) -> tuple[list[Example], list[str]]:
+    """Every row of the batch, and what there is to say about it."""
+    if any(getattr(output, name, None) is not None for name in TOWERS):
+        return _towers(output, reading)
+    stacks, notes = stacks_of(output), list[str]()
     count = next(len(stack[0]) for stack in stacks if stack is not None)
-    return [_example(stacks, reading, (number, count)) for number in range(count)]
+    return [_example(stacks, reading, (number, count), notes) for number in range(count)], notes
 
 
-def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
+def _towers(output: Any, reading: Reading) -> tuple[list[Example], list[str]]:
+    """A text and a picture beside each other; a batch of each may have its own size, then their rows are examples apart."""
+    towers, notes = {}, list[str]()
+    for name in TOWERS:
+        if getattr(output, name, None) is not None:
+            towers[name] = stacks_of(getattr(output, name)).own
+    counts = {name: len(layers[0]) for name, layers in towers.items()}
+    together = len(set(counts.values())) == 1
+    groups = [tuple(towers)] if together else [(name,) for name in towers]
+    examples = []
+    for group in groups:
+        for number in range(counts[group[0]]):
+            draft = Draft(reading.sums_to_one)
+            for name in group:
+                own = [array_of(layer[number], "attention") for layer in towers[name]]
+                at, (pattern, side) = (number, counts[name]), TOWERS[name]
+                find_axis = reading.source_axis if side == "tokens" else reading.patches_axis
+                draft.single(own, *find_axis(at, own[0].shape[2]), pattern, side)
+            notes += [CAUSAL] if draft.causal and CAUSAL not in notes else []
+            examples.append(Example(draft.axes, tuple(draft.attentions)))
+    return examples, notes
+
+
+def _example(stacks: Stacks, reading: Reading, at: tuple[int, int], notes: list[str]) -> Example:
     encoder, own, cross = (stack and [array_of(layer[at[0]], "attention") for layer in stack] for stack in stacks)
     draft = Draft(reading.sums_to_one)
     if stacks.single:
         assert own is not None, "stacks_of refuses an output without any"
         draft.single(own, *reading.source_axis(at, own[0].shape[2]))
+        notes += [CAUSAL] if draft.causal and CAUSAL not in notes else []
         return Example(draft.axes, tuple(draft.attentions))
     columns: Kept = []
     if encoder or cross:
@@ -39,7 +73,7 @@ def _example(stacks: Stacks, reading: Reading, at: tuple[int, int]) -> Example:
 
 
 def _texts(reading: Reading, at: tuple[int, int], length: int) -> tuple[Axis, Axis, Kept]:
-    """What the places of a decoder write and what they read, the same tokens one place on."""
+    """Labels of the decoder's outputs and inputs: the same tokens, one position apart."""
     if reading.target is not None and reading.written is not None:
         raise TraceError("target and written are the same tokens, one place on: give one of them")
     known, what = (reading.target, "target") if reading.written is None else (reading.written, "written")

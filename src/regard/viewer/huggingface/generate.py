@@ -11,6 +11,7 @@ from regard.viewer.huggingface.decoding import choices, tree
 from regard.viewer.huggingface.ids import line_of, placed
 from regard.viewer.huggingface.reading import Reading
 from regard.viewer.huggingface.stacks import Draft, Kept, Stacks, stacks_of
+from regard.viewer.io.errors import TraceError
 from regard.viewer.trace import Example
 
 NO_TREE = "the tree of the beams needs output_scores=True, a tokenizer and a search without sampling"
@@ -21,10 +22,23 @@ def generated(output: Any, reading: Reading) -> tuple[list[Example], list[str]]:
     stacks = stacks_of(output)
     steps = next(len(stack) for stack in (stacks.own, stacks.cross) if stack is not None)
     texts = answers(output, steps, reading.tokenizer)
+    check_rows(stacks, texts)
     write = _continued if stacks.single else _answered
     examples = [write(output, answer, len(texts), stacks, reading) for answer in texts]
     searched = getattr(output, "beam_indices", None) is not None
     return examples, [NO_TREE] if searched and any(example.beams is None for example in examples) else []
+
+
+def check_rows(stacks: Stacks, texts: list[Answer]) -> None:
+    """Raise where the attentions have not the rows of the search: Whisper's `generate` drops all but the first ones."""
+    rows = next(len(stack[0][0]) for stack in (stacks.cross, stacks.own) if stack is not None)
+    last = max((row for answer in texts for row in answer.rows), default=0)
+    if last >= rows:
+        raise TraceError(
+            f"the answers come from row {last} of the beam search and the attentions have {rows} rows, as Whisper's "
+            "generate returns them: which beam they belong to is lost. Record the model instead: with "
+            "regard.record(model) as rec: model.generate(...), then rec.trace(processor=processor)"
+        )
 
 
 def _answered(output: Any, answer: Answer, count: int, stacks: Stacks, reading: Reading) -> Example:

@@ -13,7 +13,7 @@ from regard.viewer.io.errors import TraceError
 Kept = list[int]
 """Places that are no padding."""
 IGNORED = -100
-"""What labels have where no loss is wanted."""
+"""Label of positions without loss."""
 
 
 def placed(

@@ -12,7 +12,7 @@ from regard.data.axis import Text
 from regard.viewer.io.errors import TraceError
 
 UNFINISHED = "\ufffd"
-"""What decoders write for bytes that are no character yet."""
+"""Output of decoders for bytes that are no character yet."""
 
 
 def covered(ids: Sequence[int], tokenizer: Any = None, lang: str | None = None) -> Text:

@@ -34,7 +34,7 @@ class Tree:
     steps: tuple[tuple[Row, ...], ...]
 
     def find(self, tokens: Sequence[int], rows: Sequence[int]) -> tuple[int, int] | None:
-        """Where a hypothesis that came from these rows ends, as (step, row); None where it is not in the tree."""
+        """End of a hypothesis that came from these rows, as (step, row); None where it is not in the tree."""
         at = 0
         for step, (token, row) in enumerate(zip(tokens, rows, strict=True)):
             if step and row != at:

@@ -56,7 +56,7 @@ def load(path: str | PathLike[str]) -> Trace:
 
 
 def offsets(path: str | PathLike[str]) -> dict[str, Place]:
-    """Where every array of a trace lies in its file: type, shape, first byte and end."""
+    """Header of each array of a trace in its file: type, shape, first byte and end."""
     return container.offsets(_there(Path(path)))
 
 

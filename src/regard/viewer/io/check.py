@@ -13,6 +13,7 @@ import numpy as np
 from regard.viewer.io.check_attention import check_look, heads_of
 from regard.viewer.io.check_axes import check_axis
 from regard.viewer.io.check_decoding import check_beams, check_steps
+from regard.viewer.io.check_faithfulness import check_faithfulness
 from regard.viewer.io.check_gold import check_gold
 from regard.viewer.io.errors import TraceError, finite, floats, shaped, text
 from regard.viewer.trace import Example, Frame, Graph, Trace
@@ -53,6 +54,7 @@ def _example(example: Example, where: str, quick: bool) -> None:
     check_steps(example, where)
     check_beams(example, where)
     check_gold(example, where)
+    check_faithfulness(example, where)
 
 
 def _frame(frame: Frame, trace: Trace, where: str) -> None:

@@ -13,7 +13,7 @@ BY_QUERY, BY_KEY = ("entropy", "max", "argmax", "mean_position", "spread"), ("re
 
 
 def tolerance(attention_map: AttentionMap, keys: int) -> float:
-    """How far from 1 a row may sum: rounding of bfloat16 weights, of float16 ones, and where so stored of 8 bits.
+    """Tolerance of a row's sum around 1: rounding of bfloat16 weights, of float16 ones, and where so stored of 8 bits.
 
     In 8 bits a weight w is off by at most sqrt(w) / 255, so a row by at most sqrt(keys) / 255 and a little.
     """
@@ -22,7 +22,7 @@ def tolerance(attention_map: AttentionMap, keys: int) -> float:
 
 
 def heads_of(attention_map: AttentionMap) -> int:
-    """How many heads an attention has, by whatever was recorded of it."""
+    """Number of heads of an attention, from any of its records."""
     measured = [array for name, array in attention_map.statistics.items() if name != "uniform"]
     for array in (attention_map.weights, attention_map.scores, *measured, attention_map.values):
         if array is not None and array.ndim:

@@ -22,13 +22,13 @@ from regard.viewer.io.errors import TraceError
 DTYPES = {"U8": "u1", "BOOL": "?", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
 NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 LONGEST_HEADER = 100_000_000
-"""What safetensors itself refuses to go beyond."""
+"""Limit of safetensors itself."""
 MOST_CELLS = 1 << 48
 """An array with a side of 0 may claim any length for the others, which no file bears out and numpy cannot make."""
 
 
 class Place(NamedTuple):
-    """Where an array lies in its file: bytes `start` to `end`, counted from the file's first."""
+    """Location of an array in its file: bytes `start` to `end`, counted from the file's first."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) 
 
 
 def offsets(path: Path) -> dict[str, Place]:
-    """Where every array of a file lies, for a reader that wants a few bytes of one."""
+    """Location of every array of a file, for a reader that wants a few bytes of one."""
     with open(path, "rb") as file:
         return _header(file.read, os.fstat(file.fileno()).st_size, path)[0]
 

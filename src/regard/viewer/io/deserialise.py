@@ -12,7 +12,7 @@ from regard.data.axis import Array, Audio, Axis, Image, Index, Series, Text
 from regard.viewer.io.errors import TraceError
 from regard.viewer.metrics.quantise import restore
 from regard.viewer.source import EIGHT_BITS, join_codes
-from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Frame, Graph, Links, Node, Trace
+from regard.viewer.trace import AttentionMap, Beams, Choice, Edge, Example, Faithfulness, Frame, Graph, Links, Node, Trace
 
 MOST_CELLS = 1 << 27
 """A causal mask takes no place in the file, so the file's length does not bound what is asked for here."""
@@ -61,6 +61,7 @@ class Rebuild:
             beams=None if beams is None else self._beams(beams, f"{where}, beams"),
             title=entry.get("title", ""),
             gold=_gold(entry.get("gold")),
+            faithfulness=_faithfulness(entry.get("faithfulness")),
         )
 
     def _axis(self, entry: Mapping[str, Any], where: str) -> Axis:
@@ -173,6 +174,10 @@ def _node(entry: Mapping[str, Any]) -> Node:
 
 def _edge(entry: Mapping[str, Any]) -> Edge:
     return Edge(entry["from"], entry["to"], tuple(entry["shape"]), entry["role"])
+
+
+def _faithfulness(entry: Mapping[str, Any] | None) -> Faithfulness | None:
+    return None if entry is None else Faithfulness(**{**entry, "keys": tuple(entry["keys"])})
 
 
 def _gold(entry: Mapping[str, Any] | None) -> Links | None:

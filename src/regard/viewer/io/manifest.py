@@ -6,6 +6,7 @@ once.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Arrays:
         return name
 
     def share(self, name: str, array: Array) -> str:
-        """The same, or the name under which an equal array is there already."""
+        """Store an array unless an equal one is stored already; the name of that one, or this name."""
         content = (hashlib.sha256(np.ascontiguousarray(array).data).digest(), array.dtype.str, array.shape)
         if content not in self._known:
             self.add(name, array)
@@ -90,7 +91,9 @@ def _example(example: Example, number: str, arrays: Arrays, exact: bool) -> dict
     ]
     beams = example.beams and _beams(example.beams, f"b/{number}", arrays)
     gold = example.gold and _gold(example.gold)
-    return {"title": example.title, "axes": axes, "attentions": attentions, "steps": steps, "beams": beams, "gold": gold}
+    table = {"title": example.title, "axes": axes, "attentions": attentions, "steps": steps, "beams": beams, "gold": gold}
+    check = example.faithfulness
+    return table if check is None else table | {"faithfulness": asdict(check) | {"keys": list(check.keys)}}
 
 
 def _gold(gold: Links) -> dict[str, Any]:

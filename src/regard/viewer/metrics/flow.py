@@ -82,7 +82,7 @@ def _pipes(mixed: Sequence[Array], sizes: list[int]) -> Array:
 
 
 def _levels(room: Array, start: int, end: int) -> Array:
-    """How many open pipes each node is away from the start; -1 where none leads, or where the end came first."""
+    """Breadth-first distance of each node from the start; -1 where none leads, or where the end came first."""
     level = np.full(len(room), -1)
     level[start] = 0
     front = np.array([start])

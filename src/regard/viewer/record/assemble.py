@@ -28,14 +28,14 @@ class Run:
     title: str = ""
     calls: dict[str, list[Call]] = field(default_factory=dict)
     beams: bool = False
-    """Whether several hypotheses of one source were asked for at once, which only a search can tell apart."""
+    """True if several hypotheses of one source were decoded at once, which only a search can tell apart."""
 
     def add(self, name: str, call: Call) -> None:
         """One call more."""
         self.calls.setdefault(name, []).append(call)
 
     def queries(self, name: str) -> int:
-        """How many queries an attention has been asked with so far."""
+        """Number of queries of an attention so far."""
         return sum(call.queries for call in self.calls.get(name, ()))
 
 
@@ -128,14 +128,14 @@ def joined(name: str, calls: Sequence[Call], row: int) -> AttentionMap:
 
 
 def sizes_of(attention_map: AttentionMap, calls: Sequence[Call]) -> tuple[int, int]:
-    """How many queries and keys a look has, whatever was recorded of it."""
+    """Number of queries and keys of an attention, from any of its records."""
     if attention_map.weights is not None and attention_map.rows is None:
         return attention_map.weights.shape[1], attention_map.weights.shape[2]
     return attention_map.statistics["entropy"].shape[1], attention_map.statistics["received"].shape[1]
 
 
 def _extent(calls: Sequence[Call], row: int, keys: int) -> int:
-    """How far the real keys reach."""
+    """Number of keys up to the last real one."""
     keep = calls[-1].keep
     if keep is None:
         return keys
@@ -148,7 +148,7 @@ def _padded(data: Array, keys: int, filling: float = 0.0) -> Array:
 
 
 def _allowed(calls: Sequence[Call], row: int, keys: int) -> Array | None:
-    """What each query may see, (heads, queries, keys) or (1, queries, keys); None: everything, always."""
+    """Mask of the keys of each query, (heads, queries, keys) or (1, queries, keys); None: everything, always."""
     if all(call.allowed is None and call.keys == keys for call in calls):
         return None
     parts = []

@@ -21,7 +21,7 @@ from regard.viewer.record.hooks import STATISTICS, Listening
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What one call of an attention did, batch first.
+    """Record of one call of an attention, batch first.
 
     `weights` are (batch, heads, queries, keys), of the chosen `rows` alone where there are any. `allowed` is as small as it
     can be, and broadcasts. `keep` is True where a key is there, `itself` whether the queries are the keys. `grid` is the
@@ -45,7 +45,7 @@ class Call:
 
     @property
     def bytes(self) -> int:
-        """What it takes to hold this."""
+        """Size in memory, in bytes."""
         arrays = (self.weights, self.allowed, self.keep, self.scores, self.values, *self.statistics.values())
         return sum(array.nbytes for array in arrays if array is not None)
 
@@ -107,7 +107,7 @@ def chosen(weights: Tensor | None, rows: list[int], parts: list[Tensor], along: 
 
 
 def allowance(module: Attention, query: Tensor, memory: Memory, offset: Any) -> Tensor | None:
-    """What scope and padding let these queries see; None: everything."""
+    """Mask by scope and padding for these queries; None: everything."""
     (batch, queries), keys = query.shape[:2], memory.keys.shape[2]
     if offset is None:
         offset = 0 if isinstance(module, Stateful) else align_offset(queries, keys)
@@ -120,7 +120,7 @@ def allowance(module: Attention, query: Tensor, memory: Memory, offset: Any) -> 
 
 
 def adds_up(module: Attention, weights: Tensor | None, allowed: Tensor | None) -> bool:
-    """Whether weights are said to sum to one and, where they are there, do."""
+    """True if weights are said to sum to one and, where they are present, do."""
     if not getattr(module.normalise, "sums_to_one", False):
         return False
     centre = getattr(module, "centre", None)

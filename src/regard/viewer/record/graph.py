@@ -71,7 +71,7 @@ class Tracer:
             self.held.callback(second.remove)
 
     def awake(self, function: Callable[..., None], *args: Any) -> None:
-        """What a hook does until the network has run once; they cannot be taken away while they are being called."""
+        """Forward hook until the network has run once; hooks cannot be removed while they are being called."""
         if not self.done:
             function(*args)
 
@@ -202,7 +202,7 @@ class Tracer:
         return ancestors
 
     def graph(self, about: Mapping[str, Mapping[str, Any]]) -> Graph:
-        """What was drawn; `about` is what is known of each attention beside it."""
+        """Graph of the network; `about` describes each attention."""
         return Graph(tuple(_nodes(self, about)), tuple(_edges(self)))
 
 

@@ -72,17 +72,17 @@ def _walk(model: nn.Module, attentions: Mapping[str, nn.Module]) -> tuple[dict[s
 
 
 def plain(module: nn.Module) -> bool:
-    """Whether tensors merely pass through: nothing inside learns, but for norms."""
+    """True if tensors merely pass through: nothing inside learns, but for norms."""
     return all(_is_norm(part) or not any(True for _ in part.parameters(recurse=False)) for part in module.modules())
 
 
 def parameters(module: nn.Module) -> int:
-    """How many numbers a module learns, with all that is inside."""
+    """Number of trained parameters of a module, with all that is inside."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def kind(module: nn.Module) -> str:
-    """What a box is, in a word: its class, or that of what it is a list of."""
+    """Kind of a box, in a word: its class, or that of the items of a list."""
     if isinstance(module, nn.ModuleList) and len(module):
         return kind(module[0])
     return type(module).__name__.lower()

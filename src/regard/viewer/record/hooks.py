@@ -29,11 +29,18 @@ STATISTICS = ("entropy", "max", "mean_position", "spread", "received", "uniform"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is recorded: all weights, or statistics with the weights of some `rows`; scores before they are normalised."""
+    """Options of recording: all weights, or statistics with the weights of some `rows`; scores before they are normalised.
+
+    Of models of other libraries also: `statistics` beside the usual ones, some `heads` or `layers`, and gradients.
+    """
 
     weights: bool = True
     rows: tuple[int, ...] | None = None
     scores: bool = False
+    statistics: tuple[str, ...] = ()
+    heads: tuple[int, ...] | None = None
+    layers: tuple[int | str, ...] | None = None
+    gradients: bool = False
 
 
 @dataclass
@@ -51,7 +58,7 @@ class Listening:
     steps: bool = False
     """An attention with a state needs its own weights, so that its requests are what they would have been."""
     picks: bool = True
-    """Whether rows can be recomputed from its requests; an attention that steps or draws forms its weights for them."""
+    """True if rows can be recomputed from its requests; an attention that steps or samples forms its weights for them."""
     first: int = 0
     keep: Tensor | None = None
     seconds: float = 0.0
@@ -128,7 +135,7 @@ class Listening:
 
     @property
     def source(self) -> str:
-        """How the weights came about, in codes; an attention that asked no kernel has a way of its own."""
+        """Origin of the weights, in codes; an attention that asked no kernel has one of its own."""
         return join_codes(self.sources) or ITSELF
 
 
@@ -142,7 +149,7 @@ def formed(request: Request) -> Tensor:
 
 @torch.no_grad()
 def by_key(request: Request, keep: Tensor, known: Tensor | None = None) -> dict[str, Tensor]:
-    """What each key receives, and would evenly receive, from queries that are there: those of padding mean nothing.
+    """Attention that each key receives, and would evenly receive, from real queries: those of padding mean nothing.
 
     Weights that are `known` are not formed again: where they are drawn at random, others would be drawn.
     """
@@ -184,7 +191,7 @@ def name_of(kernel: Any) -> str:
 
 
 def answers_through_kernels(module: Attention) -> bool:
-    """Whether a call asks a kernel for all its queries and draws nothing, so that rows can be recomputed from that."""
+    """True if a call uses a kernel for all its queries and samples nothing, so that rows can be recomputed from that."""
     gathers = isinstance(module, Stateful) or getattr(module, "centre", None) is not None
     return not gathers and not getattr(module.normalise, "random", False)
 

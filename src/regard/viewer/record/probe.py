@@ -27,7 +27,7 @@ class Probe:
         self.recorder, self.count, self.examples = recorder, count, examples
 
     def __call__(self, step: int, loss: float | None = None) -> bool:
-        """Whether a frame was taken at this step: its time has come, and it was not there yet."""
+        """True if a frame was taken at this step: it was due, and not there yet."""
         frames = self.recorder.frames
         if step % interval(step, self.count) or any(frame.step == step for frame in frames):
             return False
@@ -62,7 +62,7 @@ class Probe:
 
 
 def interval(step: int, every: int) -> int:
-    """How many steps lie between frames, so that there are at most MOST up to this step: a power of two times `every`."""
+    """Number of steps between frames, so that there are at most MOST up to this step: a power of two times `every`."""
     while step // every + 1 > MOST:
         every *= 2
     return every

@@ -74,11 +74,15 @@ class Following(TorchFunctionMode):
         return self.learned.get(tensor, frozenset())
 
 
+def bind_arguments(module: nn.Module, args: Any, kwargs: Any, forward: Callable[..., Any] | None = None) -> dict[str, Any]:
+    """Arguments that a module is called with, by name; positional ones beyond its signature are numbered."""
+    names = list(inspect.signature(forward or type(module).forward).parameters)[1:]  # the first is the module
+    return dict(zip([*names, *(f"input {number}" for number in range(len(names), len(args)))], args, strict=False)) | kwargs
+
+
 def arguments(module: nn.Module, args: Any, kwargs: Any) -> Iterator[tuple[str, Tensor]]:
     """Every tensor that a module is called with, by the name of the argument that it is in."""
-    names = list(inspect.signature(type(module).forward).parameters)[1:]  # the first is the module, whatever it is called
-    given = dict(zip([*names, *(f"input {number}" for number in range(len(names), len(args)))], args, strict=False)) | kwargs
-    for name, value in given.items():
+    for name, value in bind_arguments(module, args, kwargs).items():
         for tensor in tensors(value):
             yield name, tensor
 

@@ -98,12 +98,12 @@ class Film:
         self.save()
 
     def due(self, step: int, *, last: bool = False) -> bool:
-        """Whether a frame is taken after so many steps; the `last` time one is in any case, but where there is one."""
+        """True if a frame is due after so many steps; at the `last` step one is in any case, unless it exists."""
         there = any(frame.step == step for frame in self.recorder.frames)
         return not there and (last or step % self.interval(step) == 0)
 
     def interval(self, step: int) -> int:
-        """How many steps lie between two frames now."""
+        """Number of steps between two frames now."""
         from regard.viewer.record.probe import interval
 
         return interval(step, self.every)

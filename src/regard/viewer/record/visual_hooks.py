@@ -64,7 +64,7 @@ def look_at(
 
 
 def about(module: nn.Module, kernel: str | None) -> dict[str, Any]:
-    """What an attention says of itself, for its box in the picture of the network."""
+    """Description of an attention, for its box in the picture of the network."""
     stages = {name: stage(getattr(module, name)) for name in ("score", "normalise", "scope") if hasattr(module, name)}
     heads = {"heads": int(getattr(module, "heads", 1))}
     return {"mechanism": type(module).__name__, **stages, **heads, **({} if kernel is None else {"kernel": kernel})}

@@ -53,7 +53,7 @@ def test_the_processor_is_told_where_the_system_tells_nothing(monkeypatch):
 
 
 def test_the_sources_are_those_beside_it():
-    assert {"lanes.hpp", "search.cpp"} < {each.name for each in list_sources()}
+    assert {"simd.hpp", "search.cpp"} < {each.name for each in list_sources()}
 
 
 def test_without_a_compiler_it_says_which_were_looked_for(code, tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -24,6 +25,13 @@ def test_mean_and_deviation_are_read_however_the_size_is_said(size, tmp_path):
 def test_a_processor_of_pictures_and_texts_says_it_too(tmp_path):
     (tmp_path / NEWER).write_text(json.dumps({"image_processor": {"do_normalize": False}}))
     assert read(tmp_path, (8, 8), 1) == ((0.0,), (1.0,))
+
+
+@pytest.mark.parametrize("name", [FILE, NEWER])
+def test_a_processor_that_is_a_pipe_is_refused_and_not_left_out(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(RefusedError, match=rf"{name} is no regular file but a pipe"):
+        read(tmp_path, (8, 8), 3)
 
 
 def test_a_crop_that_takes_nothing_off_is_none(tmp_path):

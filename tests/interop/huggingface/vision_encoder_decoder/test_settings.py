@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -77,3 +78,9 @@ def test_sinusoids_have_no_place_for_a_padding(tmp_path):
     waved = {"use_learned_position_embeddings": False, "decoder_start_token_id": 1}
     with pytest.raises(RefusedError, match="begins answers with the padding, to which a TrOCR with sinusoids gives no"):
         read(said(tmp_path, decoder=waved, trocr=True))
+
+
+def test_settings_of_generation_that_are_a_pipe_are_refused_and_not_left_out(tmp_path):
+    os.mkfifo(tmp_path / "generation_config.json")
+    with pytest.raises(RefusedError, match=r"generation_config.json is no regular file but a pipe"):
+        read(said(tmp_path))

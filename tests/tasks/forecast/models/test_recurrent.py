@@ -9,7 +9,7 @@ from ..networks import build, draw_source, draw_target
 
 def test_teacher_forcing_reads_the_values_before_and_scheduled_sampling_its_own():
     model, source, target = build("recurrent"), draw_source(), draw_target()
-    free, forced, sampled = model(source), model(source, target), model(source, target, 1.0)
+    free, forced, sampled = model(source), model(source, target), model(source, target, sampling=1.0)
     assert not torch.allclose(forced.parameters[:, 1:], free.parameters[:, 1:])
     torch.testing.assert_close(sampled.parameters, free.parameters)
     later = Padded(target.data.clone(), target.keep)

@@ -21,10 +21,10 @@ TURNING = tuple(shape for shape in SHAPES if shape not in ROUND)
 """The shapes of all clips: those that can be seen to turn, whatever they do, so that a shape tells nothing of the motion."""
 
 STEPS = 4
-"""How many frames show a thing further than the frame before."""
+"""Number of frames that show a thing further than the frame before."""
 
 STRIDE, GROWTH, TURN = 14, 5, 17
-"""How much further: 256ths of the side, the same in radius, degrees."""
+"""Change from frame to frame: 256ths of the side, the same of the radius, degrees."""
 
 
 class Clip(NamedTuple):
@@ -59,7 +59,7 @@ class Clip(NamedTuple):
         return thing._replace(x=thing.x + across * STRIDE * done, y=thing.y + down * STRIDE * done)
 
     def picture(self, size: int = 64) -> Float[Tensor, "frames 3 height width"]:
-        """All frames."""
+        """Frames of the clip."""
         return torch.stack([Scene((self.at(frame),)).picture(size) for frame in range(self.frames)])
 
 

@@ -13,7 +13,7 @@ LEAST = SPECIAL + 256
 
 
 class Exact(ABC):
-    """What bytes, bpe and unigram share."""
+    """Base of the byte-level tokenizers bytes, bpe and unigram."""
 
     @property
     @abstractmethod
@@ -25,7 +25,7 @@ class Exact(ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Vocabulary size."""
         return len(self.table)
 
     def encode(self, text: str) -> list[int]:

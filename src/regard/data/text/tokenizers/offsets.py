@@ -11,7 +11,7 @@ SILENT = (PAD, BOS, EOS)
 
 
 def spans(tokenizer: Tokenizer, numbers: Sequence[int], text: str, table: Sequence[bytes] | None = None) -> list[Span]:
-    """What each token covers of `text`, which is `tokenizer.decode(numbers)`; None for one that covers nothing.
+    """Span of each token in `text`, which is `tokenizer.decode(numbers)`; None for one that covers nothing.
 
     Tokens that are bytes cover what their bytes make, a character in several tokens each of these. Any others cover what
     the text has grown by when they are added, blanks aside. Whoever asks often keeps the tokenizer's `table`.
@@ -34,7 +34,7 @@ def real(start: int, end: int) -> Span:
 
 
 def _common(left: str, right: str) -> int:
-    """How far two texts agree."""
+    """Length of the common prefix of two texts."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
 

@@ -15,7 +15,7 @@ class Tokenizer(Protocol):
 
     @property
     def size(self) -> int:
-        """How many numbers there are, the four special ones included."""
+        """Vocabulary size, with the four special tokens."""
         ...
 
     @property
@@ -28,7 +28,7 @@ class Tokenizer(Protocol):
         ...
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """The same for many texts, faster."""
+        """Encode many texts, faster than one by one."""
         ...
 
     def decode(self, numbers: Iterable[int]) -> str:
@@ -36,7 +36,7 @@ class Tokenizer(Protocol):
         ...
 
     def pieces(self, text: str) -> list[Piece]:
-        """What of the text each token covers: one piece for each number of `encode(text)`."""
+        """Offsets: one piece of the text for each token of `encode(text)`."""
         ...
 
     def shown(self, numbers: Iterable[int]) -> list[str]:

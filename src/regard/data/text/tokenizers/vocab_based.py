@@ -15,13 +15,13 @@ SILENT = frozenset((PAD, BOS, EOS))
 
 
 class Listed(ABC):
-    """What words and characters share."""
+    """Base of the tokenizers words and characters."""
 
     vocabulary: Vocabulary
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Size of the vocabulary."""
         return len(self.vocabulary)
 
     @property

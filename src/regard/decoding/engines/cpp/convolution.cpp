@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lanes.hpp"
+#include "simd.hpp"
 #include "steps.hpp"
 
 using namespace regard;

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "lanes.hpp"
+#include "simd.hpp"
 
 namespace regard {
 

@@ -1,6 +1,6 @@
 // Decoder state of one batch, whatever its kind.
 #pragma once
-#include "look.hpp"
+#include "cross_attention.hpp"
 
 namespace regard {
 

@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 
-#include "lanes.hpp"
+#include "simd.hpp"
 
 namespace regard {
 

@@ -1,6 +1,7 @@
 """Processor: how pictures are read before a model sees them, as preprocessor_config.json says."""
 
 import math
+from os.path import lexists
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from regard.interop.huggingface.settings import table_of
 
 FILE = "preprocessor_config.json"
 NEWER = "processor_config.json"
-"""Where a processor of pictures and texts is saved as one."""
+"""Files in which a processor of pictures and texts is saved as one."""
 KNOWN = frozenset(
     {
         *("do_resize", "size", "resample", "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std"),
@@ -22,7 +23,7 @@ BILINEAR = 2
 
 
 class Standard(NamedTuple):
-    """What is taken off each channel, and what it is divided by."""
+    """Mean and standard deviation of each channel."""
 
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
@@ -34,8 +35,8 @@ def read(folder: Path, size: tuple[int, int], channels: int) -> Standard:
     Where nothing is said they are 0.5, as for a ViTImageProcessor.
     """
     path = folder / FILE
-    table = table_of(path) if path.is_file() else {}
-    if not path.is_file() and (folder / NEWER).is_file():
+    table = table_of(path) if lexists(path) else {}
+    if not lexists(path) and lexists(folder / NEWER):
         path = folder / NEWER
         table = table_of(path).get("image_processor") or {}
     table = {name: value for name, value in table.items() if value is not None}

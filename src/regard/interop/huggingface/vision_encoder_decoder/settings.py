@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ USUAL: Mapping[str, dict[str, Any]] = {
     "gpt2": {"activation_function": "gelu_new"},
     "trocr": {"activation_function": "gelu"},
 }
-"""What holds where nothing is said."""
+"""Defaults where the config has no value."""
 SEEN = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"})
 SEEN |= {"layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias", "encoder_stride", "pooler_act"}
 SEEN |= {"pooler_output_size", "hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"}
@@ -30,21 +31,21 @@ EVERY |= {"tie_encoder_decoder", "torchscript", "use_bfloat16", "cls_token_id", 
 """Fields that both halves may have, most of which old versions wrote for every model."""
 IDS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 SEARCH = (*IDS, "bos_token_id", "forced_bos_token_id", "num_beams", "length_penalty", "max_length", "no_repeat_ngram_size")
-"""What is said in generation_config.json, or for the whole, or for the decoder: the first counts."""
+"""Search settings, which generation_config.json, the model's config and the decoder's may have: the first counts."""
 
 
 @dataclass(frozen=True)
 class PictureSettings:
-    """What there is to know of a model beside its weights."""
+    """Settings of a model beside its weights."""
 
     encoder: Mapping[str, Any]
     decoder: Mapping[str, Any]
     table: Mapping[str, Any]
-    """How it searches, and its special tokens."""
+    """Search settings and special tokens."""
     standard: Standard
 
     def __getattr__(self, name: str) -> Any:
-        """What is said of its search; None where it is not."""
+        """Value of a search setting; None where there is none."""
         if name.startswith("__"):
             raise AttributeError(name)
         return self.table.get(name)
@@ -56,7 +57,7 @@ class PictureSettings:
 
     @property
     def vocab_size(self) -> int:
-        """How many tokens there are."""
+        """Size of the vocabulary."""
         return int(self.decoder["vocab_size"])
 
     @property
@@ -91,7 +92,7 @@ class PictureSettings:
 
     @property
     def fits(self) -> bool:
-        """Whether a projection stands between the halves."""
+        """True if there is a projection between encoder and decoder."""
         return bool(self.encoder["hidden_size"] != self.map)
 
     @property
@@ -125,7 +126,7 @@ def read(folder: Path) -> PictureSettings:
     encoder, decoder = halves["encoder"], halves["decoder"]
     _check_fields(where, encoder, EVERY | SEEN, "encoder.")
     _check_fields(where, decoder, EVERY | DECODERS[decoder["model_type"]].FIELDS | {"activation_function"}, "decoder.")
-    generation = table_of(folder / "generation_config.json") if (folder / "generation_config.json").is_file() else {}
+    generation = table_of(folder / "generation_config.json") if lexists(folder / "generation_config.json") else {}
     table = {
         name: each
         for source in (decoder, whole, generation)

@@ -206,11 +206,11 @@ def split_keys(keys: int, tiles: Tiles, hides: bool, dtype: torch.dtype) -> tupl
 
     The choice has the least padding, and then the fewest tiles; under a mask the tiles are small.
     """
-    each = count_keys_per_thread(tiles, dtype)
-    able = [lanes for lanes in LANES if parts(keys, lanes * each) <= tiles.both_parts] or [WARP]
-    small = [lanes for lanes in able if lanes * each <= MASKED_KEYS or not hides] or able[:1]
-    across = min(small, key=lambda lanes: (round_up(keys, lanes * each), -lanes))
-    return across, parts(keys, across * each)
+    keys_per_thread = count_keys_per_thread(tiles, dtype)
+    able = [lanes for lanes in LANES if parts(keys, lanes * keys_per_thread) <= tiles.both_parts] or [WARP]
+    small = [lanes for lanes in able if lanes * keys_per_thread <= MASKED_KEYS or not hides] or able[:1]
+    across = min(small, key=lambda lanes: (round_up(keys, lanes * keys_per_thread), -lanes))
+    return across, parts(keys, across * keys_per_thread)
 
 
 def count_keys_per_thread(tiles: Tiles, dtype: torch.dtype) -> int:

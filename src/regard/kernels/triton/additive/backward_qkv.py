@@ -83,7 +83,7 @@ def write_gradients(
         "key_head": outputs.key.first.stride(0),
         "v_part": outputs.v.gradient.numel(),
         "ROWS": tiles.both_rows,
-        "EACH": count_keys_per_thread(tiles, sides.key.dtype) // VECTOR,
+        "KEYS": count_keys_per_thread(tiles, sides.key.dtype) // VECTOR,
         "ACROSS": plan.across,
         "UNITS": wanted,
         "WHOLE": wide % (plan.across * count_keys_per_thread(tiles, sides.key.dtype)) == 0,
@@ -105,34 +105,35 @@ def backward_kernel(
     query, key, v, dscores, dq, dk, dv, dq_more, dk_more, dv_more,
     base, heads, key_heads, v_heads, T, S, D, begin, count, tall, wide, tiles, reach, one,
     query_part, query_head, key_part, key_head, v_part,
-    ROWS: tl.constexpr, EACH: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, ACROSS: tl.constexpr, UNITS: tl.constexpr,
     WHOLE: tl.constexpr, ASSEMBLY: tl.constexpr, HIDDEN: tl.constexpr, SINGLE: tl.constexpr,
 ):  # fmt: skip
     """Kernel of UNITS hidden units: 4 v Σ ds (1/4 - h²) over the tile's keys and over `reach` queries, -2 Σ ds h over both.
 
-    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, EACH), of which Triton distributes the first two
-    over threads. `one` is 1, hidden from the compiler: where it sees that the units of a key are contiguous it chooses
-    another layout, and goes through shared memory at every query. At masked positions ds is 0, and NaN in q or k is 0.
+    There are four tiles, of every fourth key, with axes (ACROSS, UNITS, KEYS), of which Triton distributes the first two
+    over threads, so that a thread has KEYS keys of each tile. `one` is 1, hidden from the compiler: where it sees that the
+    units of a key are contiguous it chooses another layout, and goes through shared memory at every query. At masked
+    positions ds is 0, and NaN in q or k is 0.
     """
     local = tl.program_id(2).to(tl.int64)
     head = base + local
     b, h = head // heads, head % heads
     part, tile = tl.program_id(1) // tiles, tl.program_id(1) % tiles
-    first, panel = tile * (4 * EACH * ACROSS), tl.program_id(0) * UNITS
+    first, panel = tile * (4 * KEYS * ACROSS), tl.program_id(0) * UNITS
     lanes, units = tl.arange(0, ACROSS), panel + tl.arange(0, UNITS)
-    fours = tl.broadcast_to(tl.arange(0, EACH)[None, None, :] * ACROSS + lanes[:, None, None], (ACROSS, UNITS, EACH))
+    fours = tl.broadcast_to(tl.arange(0, KEYS)[None, None, :] * ACROSS + lanes[:, None, None], (ACROSS, UNITS, KEYS))
     columns = first + 4 * fours
     EVERY: tl.constexpr = 4 if dscores.dtype.element_ty == tl.int64 else 1
     pitch = wide // EVERY
     if EVERY == 1:
         quads = columns[:, :, :, None] + tl.arange(0, 4)[None, None, None, :]
     else:
-        lone = (tile * (EACH * ACROSS) + lanes * one).to(tl.int64)
-        quads = lone[:, None, None] + (tl.arange(0, EACH) * ACROSS)[None, None, :]
-        quads = tl.broadcast_to(quads, (ACROSS, UNITS, EACH))
+        lone = (tile * (KEYS * ACROSS) + lanes * one).to(tl.int64)
+        quads = lone[:, None, None] + (tl.arange(0, KEYS) * ACROSS)[None, None, :]
+        quads = tl.broadcast_to(quads, (ACROSS, UNITS, KEYS))
     cells = columns * D + (units * one)[None, :, None]
     key += (b * key_heads + h * key_heads // heads) * S * D
-    nothing = tl.zeros((ACROSS, UNITS, EACH), tl.float32)
+    nothing = tl.zeros((ACROSS, UNITS, KEYS), tl.float32)
     reach_k, powers, dk_acc, dv_acc = nothing, (), (nothing, nothing, nothing, nothing), nothing
     for step in tl.static_range(4):
         k = load_keys(key, cells, columns, units, step, S, D)
@@ -154,7 +155,7 @@ def backward_kernel(
         if SINGLE:  # a sum of block sums loses less than one long sum
             dk_acc, dv_acc = (nothing, nothing, nothing, nothing), nothing
         if HIDDEN:
-            tops = first // EVERY + tl.arange(0, 4 * EACH * ACROSS // EVERY)
+            tops = first // EVERY + tl.arange(0, 4 * KEYS * ACROSS // EVERY)
             words = tl.load(dscores + rows[:, None] * pitch + tops[None, :], mask=(tops < pitch)[None, :], other=0)
             nonzero = any_visible(words != 0)
         if nonzero:
@@ -227,9 +228,9 @@ def replace_nan(places, present):
 
 @triton.jit
 @no_type_check
-def load_keys(key, cells, columns, units, each: tl.constexpr, S, D):
+def load_keys(key, cells, columns, units, tile: tl.constexpr, S, D):
     """Load one of the four tiles of keys within the sequence."""
-    return replace_nan(key + each * D + cells, (columns + each < S) & (units < D)[None, :, None])
+    return replace_nan(key + tile * D + cells, (columns + tile < S) & (units < D)[None, :, None])
 
 
 @triton.jit
@@ -249,13 +250,13 @@ def load_dscores(dscores, quads, pitch, WHOLE: tl.constexpr):
     loaded = tl.load(dscores + quads) if WHOLE else tl.load(dscores + quads, mask=quads < pitch, other=0)
     ACROSS: tl.constexpr = loaded.shape[0]
     UNITS: tl.constexpr = loaded.shape[1]
-    EACH: tl.constexpr = loaded.shape[2]
+    KEYS: tl.constexpr = loaded.shape[2]
     if loaded.dtype == tl.int64:
         first, second = loaded.to(tl.int32), (loaded >> 32).to(tl.int32)
         ds0, ds2 = (first << 16).to(tl.float32, bitcast=True), (second << 16).to(tl.float32, bitcast=True)
         ds1, ds3 = first.to(tl.float32, bitcast=True), second.to(tl.float32, bitcast=True)
     else:
-        even, odd = tl.split(tl.reshape(loaded, (ACROSS, UNITS, EACH, 2, 2)))
+        even, odd = tl.split(tl.reshape(loaded, (ACROSS, UNITS, KEYS, 2, 2)))
         ds0, ds2 = tl.split(even)
         ds1, ds3 = tl.split(odd)
     return ds0, ds1, ds2, ds3

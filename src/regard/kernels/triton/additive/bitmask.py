@@ -104,8 +104,8 @@ def _compute_mask_strip(request: Request, rows: range) -> Bool[Tensor, "#batch #
 def _pack_words(allowed: Bool[Tensor, "*rows keys"]) -> Int[Tensor, "*rows words"]:
     """Pack 32 keys into a word, the first in its lowest bit."""
     wide = F.pad(allowed, (0, -allowed.shape[-1] % TILE))
-    each = torch.unflatten(wide, -1, (-1, TILE)).int() << torch.arange(TILE, device=allowed.device, dtype=torch.int32)
-    return each.sum(-1, dtype=torch.int32)
+    bits = torch.unflatten(wide, -1, (-1, TILE)).int() << torch.arange(TILE, device=allowed.device, dtype=torch.int32)
+    return bits.sum(-1, dtype=torch.int32)
 
 
 def _classify_tiles(bits: Int[Tensor, "batch heads queries words"], keys: int) -> Int[Tensor, "batch heads tiles words"]:

@@ -147,7 +147,7 @@ def split_chunks(
 @lru_cache
 def split_by_heads(heads: int, queries: int, most: int) -> list[Chunk]:
     """Chunks of at most `most` heads with all queries."""
-    return [Chunk(these, range(queries)) for these in split_range(heads, most)]
+    return [Chunk(some_heads, range(queries)) for some_heads in split_range(heads, most)]
 
 
 @lru_cache

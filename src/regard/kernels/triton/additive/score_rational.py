@@ -66,13 +66,13 @@ def compute_exact_tanh(x, ASSEMBLY: tl.constexpr):
 @triton.jit
 @no_type_check
 def build_tile_indices(COUNT: tl.constexpr, THREADS: tl.constexpr):
-    """Indices of a tile along one axis, (each, threads): a column belongs to one thread.
+    """Indices of a tile along one axis, (indices, threads): a column belongs to one thread.
 
     Four of its indices are contiguous, if it has as many, so that they are one vector load.
     """
     BESIDE: tl.constexpr = COUNT // THREADS if COUNT // THREADS < 4 else 4
-    each = tl.arange(0, COUNT // THREADS)[:, None]
-    return each // BESIDE * (BESIDE * THREADS) + tl.arange(0, THREADS)[None, :] * BESIDE + each % BESIDE
+    indices = tl.arange(0, COUNT // THREADS)[:, None]
+    return indices // BESIDE * (BESIDE * THREADS) + tl.arange(0, THREADS)[None, :] * BESIDE + indices % BESIDE
 
 
 @triton.jit

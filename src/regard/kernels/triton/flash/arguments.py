@@ -146,5 +146,5 @@ def launch_fitting(
     sizes = round_up(query.shape[3]), round_up(values.shape[3]), query.element_size()
     kind = program, whose, *tiles, *sizes
     launch_largest(
-        start, list_smaller(tiles), lambda each: estimate_shared_memory(program, each, *sizes), query.device, kind
+        start, list_smaller(tiles), lambda tile: estimate_shared_memory(program, tile, *sizes), query.device, kind
     )

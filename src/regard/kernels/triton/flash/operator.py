@@ -101,8 +101,8 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _backward(ctx: Any, gradient: Tensor, *unused: Any) -> tuple[Tensor | None, ...]:
     saved, order = ctx.saved_tensors[: 5 + TENSORS], ctx.saved_tensors[5 + TENSORS :]
     d_query, d_keys, d_values, d_bias, d_centres = backward_operator(gradient, *saved, *ctx.numbers, *order, *ctx.wants)
-    moved = [each if wanted else None for each, wanted in zip((d_bias, d_centres), ctx.wants, strict=True)]
-    return d_query, d_keys, d_values, *moved, *[None] * (len(Plan._fields) - 1)
+    optional_gradients = [part if needed else None for part, needed in zip((d_bias, d_centres), ctx.wants, strict=True)]
+    return d_query, d_keys, d_values, *optional_gradients, *[None] * (len(Plan._fields) - 1)
 
 
 forward_operator.register_autograd(_backward, setup_context=_save)

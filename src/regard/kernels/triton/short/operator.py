@@ -124,7 +124,7 @@ def _launch(
 
     (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
     strides = [stride for tensor in tensors if tensor is not None and tensor.ndim == 4 for stride in tensor.stride()[:3]]
-    rows, columns, dims, wide = (max(16, triton.next_power_of_2(each)) for each in (queries, keys, size, value))
+    rows, columns, dims, wide = (max(16, triton.next_power_of_2(extent)) for extent in (queries, keys, size, value))
     keep, query_documents, key_documents = (None if tensor is None else tensor.contiguous() for tensor in tensors[3:6])
     tensors = (*tensors[:3], keep, query_documents, key_documents, *tensors[6:])
     with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch

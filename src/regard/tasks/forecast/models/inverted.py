@@ -10,7 +10,7 @@ from regard.config import Dropout
 from regard.data.series.batch import SeriesSource
 from regard.tasks.forecast.config import ForecastModel
 from regard.tasks.forecast.layers import EncoderLayer, build_encoder
-from regard.tasks.forecast.model import Horizon, Sizes, Values
+from regard.tasks.forecast.model import Horizon, Look, Looks, Sizes, Values
 
 
 class Inverted(nn.Module):
@@ -31,12 +31,19 @@ class Inverted(nn.Module):
         self.horizon, self.output, self.targets = sizes.horizon, sizes.output, sizes.targets
 
     def forward(
-        self, values: Values, source: SeriesSource, target: Horizon | None = None, sampling: float = 0.0
+        self,
+        values: Values,
+        source: SeriesSource,
+        target: Horizon | None = None,
+        sampling: float = 0.0,
+        looks: Looks | None = None,
     ) -> Float[Tensor, "batch horizon targets size"]:
         variates = torch.cat((values, source.past, source.known[:, : values.shape[1]]), -1).mT
         tokens = self.dropout(self.embedding(variates))
-        for layer in self.layers:
-            tokens = cast(EncoderLayer, layer)(tokens)
+        for number, layer in enumerate(self.layers):
+            tokens, weights = cast(EncoderLayer, layer)(tokens, weights=looks is not None)
+            if looks is not None and weights is not None:
+                looks[f"layers.{number}.self_attention"] = Look("variables", "variables", weights)
         mapped = self.head(tokens[:, : self.targets])
         return mapped.unflatten(-1, (self.horizon, self.output)).transpose(1, 2)
 

@@ -7,7 +7,7 @@ from regard.config import Dropout
 from regard.data.series.batch import SeriesSource
 from regard.tasks.forecast.config import ForecastModel
 from regard.tasks.forecast.layers import MovingAverage
-from regard.tasks.forecast.model import Horizon, Sizes, Values
+from regard.tasks.forecast.model import Horizon, Looks, Sizes, Values
 
 
 class Linear(nn.Module):
@@ -26,7 +26,12 @@ class Linear(nn.Module):
         self.horizon, self.output = sizes.horizon, sizes.output
 
     def forward(
-        self, values: Values, source: SeriesSource, target: Horizon | None = None, sampling: float = 0.0
+        self,
+        values: Values,
+        source: SeriesSource,
+        target: Horizon | None = None,
+        sampling: float = 0.0,
+        looks: Looks | None = None,
     ) -> Float[Tensor, "batch horizon targets size"]:
         rows = values.mT
         trend = self.average(rows)

@@ -11,7 +11,7 @@ from regard.data.series.batch import SeriesSource
 from regard.errors import ConfigError
 from regard.tasks.forecast.config import ForecastModel
 from regard.tasks.forecast.layers import EncoderLayer, build_encoder
-from regard.tasks.forecast.model import Horizon, Sizes, Values
+from regard.tasks.forecast.model import Horizon, Look, Looks, Sizes, Values
 
 
 class Patch(nn.Module):
@@ -40,15 +40,27 @@ class Patch(nn.Module):
         self.horizon, self.output = sizes.horizon, sizes.output
 
     def forward(
-        self, values: Values, source: SeriesSource, target: Horizon | None = None, sampling: float = 0.0
+        self,
+        values: Values,
+        source: SeriesSource,
+        target: Horizon | None = None,
+        sampling: float = 0.0,
+        looks: Looks | None = None,
     ) -> Float[Tensor, "batch horizon targets size"]:
         rows = values.mT.flatten(0, 1)
         continued = torch.cat((rows, rows[:, -1:].expand(-1, self.stride)), 1)
         tokens = self.dropout(self.embedding(continued.unfold(1, self.length, self.stride)) + self.positions)
-        for layer in self.layers:
-            tokens = cast(EncoderLayer, layer)(tokens)
+        for number, layer in enumerate(self.layers):
+            tokens, weights = cast(EncoderLayer, layer)(tokens, weights=looks is not None)
+            if looks is not None and weights is not None:
+                looks[f"layers.{number}.self_attention"] = Look("patches", "patches", self._by_row(weights, len(values)))
         mapped = self.head(tokens.flatten(1))
         return mapped.view(len(values), -1, self.horizon, self.output).transpose(1, 2)
+
+    @staticmethod
+    def _by_row(weights: Tensor, rows: int) -> Tensor:
+        """Weights as (batch, targets x heads, patches, patches): each target has heads of its own."""
+        return weights.reshape(rows, -1, *weights.shape[2:])
 
 
 def build(settings: ForecastModel, dropout: Dropout, sizes: Sizes) -> nn.Module:

@@ -11,7 +11,7 @@ from regard.config import Dropout
 from regard.data.series.batch import SeriesSource
 from regard.models.attention_factory import build_attention
 from regard.tasks.forecast.config import ForecastModel
-from regard.tasks.forecast.model import Horizon, Sizes, StaticEmbedding, Values, input_size, network_input
+from regard.tasks.forecast.model import Horizon, Look, Looks, Sizes, StaticEmbedding, Values, input_size, network_input
 
 Step = Float[Tensor, "batch _"]
 Cells = tuple[tuple[Step, ...], ...]
@@ -34,7 +34,7 @@ class Recurrent(nn.Module):
 
     Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, with the attention after the cell (Luong et al. 2015). y_{t-1} is
     the value before: in training the true one (teacher forcing) or, at a share of steps (scheduled sampling), the forecast
-    one, as always in a forecast: the first of an output's numbers.
+    one, as always in a forecast: the median or mean of an output. Where the true value is missing, the forecast one too.
     """
 
     def __init__(self, settings: ForecastModel, dropout: Dropout, sizes: Sizes):
@@ -53,28 +53,36 @@ class Recurrent(nn.Module):
         self.dropout = nn.Dropout(dropout.residual)
         self.head = nn.Linear(size + context + sizes.targets, sizes.targets * sizes.output)
         self.horizon, self.targets, self.output = sizes.horizon, sizes.targets, sizes.output
+        self.point = sizes.point
         self.context_size, self.is_lstm = context, settings.cell == "lstm"
 
     def forward(
-        self, values: Values, source: SeriesSource, target: Horizon | None = None, sampling: float = 0.0
+        self,
+        values: Values,
+        source: SeriesSource,
+        target: Horizon | None = None,
+        sampling: float = 0.0,
+        looks: Looks | None = None,
     ) -> Float[Tensor, "batch horizon targets size"]:
         encoded, final = self.encoder(network_input(values, source))
         memory = None if self.attention is None else self.attention.remember(Encoded(encoded, source.keep))
         state = self._start(final, source, memory)
-        value, outputs = values[:, -1], []
+        value, outputs, weights = values[:, -1], list[Tensor](), list[Tensor]()
         for step, known in enumerate(source.known[:, values.shape[1] :].unbind(1)):
-            output, state = self._step(value, known, state, memory)
+            output, state = self._step(value, known, state, memory, None if looks is None else weights)
             outputs.append(output)
-            value = output[..., 0]
+            value = output[..., self.point]
             if target is not None and step + 1 < self.horizon:
                 value = self._mix(value, target[:, step], sampling)
+        if looks is not None and weights:
+            looks["attention"] = Look("horizon", "look-back", torch.cat(weights, 2))
         return torch.stack(outputs, 1)
 
     def _mix(self, own: Float[Tensor, "batch targets"], true: Float[Tensor, "batch targets"], sampling: float) -> Tensor:
-        """True values, or at a share of rows the decoder's own."""
-        if sampling <= 0:
-            return true
-        chosen = torch.rand(len(own), 1, device=own.device) < sampling
+        """True values, or at a share of rows, and where one is missing, the decoder's own."""
+        chosen = true.isnan()
+        if sampling > 0:
+            chosen = chosen | (torch.rand(len(own), 1, device=own.device) < sampling)
         return torch.where(chosen, own.detach(), true)
 
     def _start(self, final: object, source: SeriesSource, memory: Memory | None) -> DecoderState:
@@ -86,7 +94,7 @@ class Recurrent(nn.Module):
         return DecoderState(cells, static.new_zeros(len(static), self.context_size), state)
 
     def _step(
-        self, value: Step, known: Step, state: DecoderState, memory: Memory | None
+        self, value: Step, known: Step, state: DecoderState, memory: Memory | None, weights: list[Tensor] | None
     ) -> tuple[Float[Tensor, "batch targets size"], DecoderState]:
         below, cells = torch.cat((value, known, state.context), -1), []
         for cell, before in zip(self.cells, state.cells, strict=True):
@@ -95,8 +103,10 @@ class Recurrent(nn.Module):
             below = self.dropout(after[0])
         context, attention = state.context, state.attention
         if self.attention is not None and memory is not None:
-            attended = self.attention(below[:, None], memory, state.attention)
+            attended = self.attention(below[:, None], memory, state.attention, weights=weights is not None)
             context, attention = attended.context[:, 0], attended.state
+            if weights is not None and attended.weights is not None:
+                weights.append(attended.weights)
         output = self.head(torch.cat((below, context, value), -1)).unflatten(-1, (self.targets, self.output))
         return output, DecoderState(tuple(cells), context, attention)
 

@@ -13,7 +13,7 @@ from regard.data.series.batch import SeriesSource
 from regard.models.attention_factory import build_attention
 from regard.tasks.forecast.config import ForecastModel
 from regard.tasks.forecast.layers import Data, EncoderLayer, build_encoder, build_encoder_layer, build_norm
-from regard.tasks.forecast.model import Horizon, Sizes, StaticEmbedding, Values, input_size, network_input
+from regard.tasks.forecast.model import Horizon, Look, Looks, Sizes, StaticEmbedding, Values, input_size, network_input
 
 
 class DecoderLayer(nn.Module):
@@ -28,14 +28,14 @@ class DecoderLayer(nn.Module):
         self.projection = nn.Linear(reads, size) if reads != size else nn.Identity()
         self.norm, self.dropout = build_norm(settings.norm, size), nn.Dropout(dropout.residual)
 
-    def forward(self, data: Data, encoded: Encoded) -> Data:
-        data = self.self_layer(data)
+    def forward(self, data: Data, encoded: Encoded, weights: bool = False) -> tuple[Data, Tensor | None]:
+        data, _ = self.self_layer(data)
         if self.cross_attention is None:
-            return data
+            return data, None
         memory = self.cross_attention.remember(encoded)
-        attended = self.cross_attention(data, memory, self.cross_attention.start(memory))
+        attended = self.cross_attention(data, memory, self.cross_attention.start(memory), weights=weights)
         output: Data = self.norm(data + self.dropout(self.projection(attended.context)))
-        return output
+        return output, attended.weights
 
 
 class Transformer(nn.Module):
@@ -62,18 +62,27 @@ class Transformer(nn.Module):
         """Steps of the look-back that the decoder begins with."""
 
     def forward(
-        self, values: Values, source: SeriesSource, target: Horizon | None = None, sampling: float = 0.0
+        self,
+        values: Values,
+        source: SeriesSource,
+        target: Horizon | None = None,
+        sampling: float = 0.0,
+        looks: Looks | None = None,
     ) -> Float[Tensor, "batch horizon targets size"]:
         time = values.shape[1]
         data = self.embedding(network_input(values, source)) + self.static(source.static)[:, None]
         data = self.dropout(self.positions(data))
-        for layer in self.encoder:
-            data = cast(EncoderLayer, layer)(data, source.keep)
+        for number, layer in enumerate(self.encoder):
+            data, weights = cast(EncoderLayer, layer)(data, source.keep, weights=looks is not None)
+            if looks is not None and weights is not None:
+                looks[f"encoder.{number}.self_attention"] = Look("look-back", "look-back", weights)
         start = torch.cat((values[:, time - self.prefix :], values.new_zeros(len(values), self.horizon, self.targets)), 1)
         covariates = source.known[:, time - self.prefix :]
         decoded = self.dropout(self.positions(self.target_embedding(torch.cat((start, covariates), -1))))
-        for layer in self.decoder:
-            decoded = cast(DecoderLayer, layer)(decoded, Encoded(data, source.keep))
+        for number, layer in enumerate(self.decoder):
+            decoded, weights = cast(DecoderLayer, layer)(decoded, Encoded(data, source.keep), looks is not None)
+            if looks is not None and weights is not None:
+                looks[f"decoder.{number}.cross_attention"] = Look("horizon", "look-back", weights[:, :, self.prefix :])
         return self.head(decoded[:, self.prefix :]).unflatten(-1, (self.targets, self.output))
 
 

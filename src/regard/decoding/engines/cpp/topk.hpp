@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "lanes.hpp"
+#include "simd.hpp"
 
 namespace regard {
 
@@ -44,7 +44,7 @@ inline void insert(float value, int64_t token, int64_t count, float* values, int
 
 // Top-k log-probabilities of a row and their tokens, without PAD and BOS. False where it is no distribution: a NaN
 // reaches the sum, whatever is compared with it.
-inline bool likeliest(float* row, int64_t size, int64_t count, float* values, int64_t* tokens) {
+inline bool select_topk(float* row, int64_t size, int64_t count, float* values, int64_t* tokens) {
     const int64_t blocks = (size + BLOCK - 1) / BLOCK;
     std::vector<float> most(blocks);
     for (int64_t b = 0; b < blocks; b++) most[b] = highest(row + b * BLOCK, std::min(BLOCK, size - b * BLOCK));

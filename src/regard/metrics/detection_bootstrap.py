@@ -77,8 +77,8 @@ def resample_precision(ranked: RankedDetections, times: Floats) -> Floats:
     weight = times[:, ranked.picture]
     detections = np.cumsum(weight, axis=1)[:, ranked.last]
     total = np.zeros(len(times))
-    for right in ranked.true_positives:
-        true_positives = np.cumsum(weight * right, axis=1)[:, ranked.last]
+    for correct in ranked.true_positives:
+        true_positives = np.cumsum(weight * correct, axis=1)[:, ranked.last]
         recall = true_positives / np.maximum(objects, 1)[:, None]
         precision = np.divide(true_positives, detections, out=np.zeros_like(true_positives), where=detections > 0)
         best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from regard.metrics.detection import average_precision
-from regard.metrics.detection_interval import (
+from regard.metrics.detection_bootstrap import (
     COCO_THRESHOLDS,
     find_true_positives,
     mean_over_classes,

@@ -1,0 +1,1 @@
+"""Recording of models of other libraries: their calls of dot-product attention, whoever makes them."""
