@@ -83,12 +83,9 @@ def _names(panels: Array, grid: list[list[tuple[AttentionMap, int]]], *, several
     """Layers beside their rows and heads above their columns; or, of one layer, each head above itself."""
     for row, (line, places) in enumerate(zip(panels, grid, strict=True)):
         if several:
-            line[0].set_ylabel(
-                f"layer {places[0][0].layer}" if row == 0 or len(grid) < 8 else str(places[0][0].layer),
-                rotation="horizontal",
-                ha="right",
-                va="center",
-            )
+            layer = places[0][0].layer
+            name = f"layer {layer}" if row == 0 or len(grid) < 8 else str(layer)
+            line[0].set_ylabel(name, rotation="horizontal", ha="right", va="center")
         for panel, (_, head) in zip(line, places, strict=False):
             if not several or row == 0:
                 _title(panel, f"head {head}" if len(places) < 7 or not several else str(head) if head else "head 0")

@@ -26,7 +26,7 @@ MANY = 15
 
 
 def draw(subject: Subject, *, query: int | Sequence[int] | None = None) -> Drawing:
-    """The weights of one query or of several; without any of all, and where these are too many the figure says how many it shows."""
+    """The weights of one query or of several; without any of all, or of as many as fit, and it says of how many."""
     keys = subject.keys
     chosen = _chosen(subject, query)
     if isinstance(keys, Image):
