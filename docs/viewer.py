@@ -91,6 +91,7 @@ def shots(recurrent: Trace, transformer: Trace, film: Trace) -> list[Shot]:
         Shot("playback", one, "#q=7", ".playback", height=1800),
         Shot("heatmap", [transformer], f"#a={last}&h=0&q=7", LINK),
         Shot("lines", one, "#v=lines&q=7", LINK),
+        Shot("lines-heads", [transformer], f"#a={last}&v=lines&lh=0,1,2,3&top=2", LINK),
         Shot("tokens", one, "#v=tokens&q=7", LINK),
         Shot("table", one, "#v=table&q=7&top=4", LINK),
         Shot("heads", [transformer], f"#a={last}&h=0&m=entropy&pin={pins}&each=1"),
@@ -99,7 +100,7 @@ def shots(recurrent: Trace, transformer: Trace, film: Trace) -> list[Shot]:
         Shot("swipe", two, "#c=swipe&sw=0.5&q=7", LINK),
         Shot("time", [transformer], f"#a={last}&q=7", "#panel-time"),
         Shot("film", [film], "#f=8&q=4", height=1080),
-        Shot("overlay-picture", [caption()], "#v=overlay&q=3", LINK),
+        Shot("overlay-picture", [caption()], "#q=3", LINK, height=1200),
         Shot("overlay-sound", [speech()], "#v=overlay&q=2", LINK),
         Shot("overlay-series", [load()], "#v=overlay&q=5", LINK),
     ]

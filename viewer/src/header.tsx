@@ -1,6 +1,7 @@
 // The top of the page: which run, example, attention and head, how exact the numbers are, and the page's own settings.
 
 import { grid } from "./cells";
+import { Ask } from "./ask";
 import { Button } from "./button";
 import { Headline } from "./headline";
 import { toExample } from "./navigation";
@@ -14,6 +15,7 @@ export function Header() {
   return (
     <header class="page-header">
       <Headline />
+      <Ask />
       <Compare />
       <div class="header-choices" role="group" aria-label={say("toolbar")}>
         <ExampleChoice />

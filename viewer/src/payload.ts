@@ -15,6 +15,8 @@ export interface Payload {
   language: "en" | "zh" | null;
   /** Where tiles are fetched; null where everything that there is stands in the page. */
   tiles: string | null;
+  /** What kind of input the server records; null or left out: none. */
+  takes?: "text" | "picture" | null;
   runs: Run[];
   palettes: Record<string, string>;
   about: { version: string; licences: Licence[] };

@@ -2,11 +2,12 @@
 
 import dataclasses
 import os
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,8 @@ from regard.config import quoted, shortened
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from regard.inference.predictor import Predictor
+    from regard.viewer.html.server import Model
     from regard.viewer.trace import Trace
 
 FILM = "film.attn.safetensors"
@@ -86,7 +89,7 @@ def view(
         elif html is not None:
             _write(traces, html, budget, state, language)
         else:
-            _serve(traces, state, language, port, browser)
+            _serve(traces, state, language, port, browser, _model(what, beam, device, task_options))
     except (ValueError, LookupError) as error:  # unknown attentions, heads or states: the text has the reason
         raise ConfigError(str(error.args[0]) if error.args else str(error)) from error
 
@@ -152,6 +155,28 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, options:
             return read(path if path.is_file() else path / FILM)
         except ValueError as error:
             raise DataError(str(error)) from error
+    return _record(path, text, beam, device, options, _load)
+
+
+def _load(path: Path, beam: int | None, device: str, options: Mapping[str, str]) -> "Predictor":
+    """A model with the options of the command."""
+    from regard.inference.load import load
+
+    model = load(path, device)
+    model.check_search_options({"beam": beam}, ())
+    model.set_options(options)
+    return model
+
+
+def _record(
+    path: Path,
+    text: str,
+    beam: int | None,
+    device: str,
+    options: Mapping[str, str],
+    load: "Callable[[Path, int | None, str, Mapping[str, str]], Predictor]",
+) -> "Trace":
+    """What the model of a directory does with an input; `load` opens a model that `regard train` made."""
     from regard.interop.huggingface.local_directory import is_model_directory, trace_input
 
     if is_model_directory(path):
@@ -160,11 +185,7 @@ def _trace(path: Path, text: str | None, beam: int | None, device: str, options:
         from regard.training.device import choose
 
         return dataclasses.replace(trace_input(path, text, beam=beam, device=str(choose(device))), name=path.resolve().name)
-    from regard.inference.load import load
-
-    model = load(path, device)
-    model.check_search_options({"beam": beam}, ())
-    model.set_options(options)
+    model = load(path, beam, device, options)
     text = model.complete(text)
     if not model.is_known(text):
         raise DataError(f"{path} has no token of {quoted(text)} in its vocabulary; write it as the training data is")
@@ -192,11 +213,46 @@ def _save_figure(trace: "Trace", kind: str, out: Path | None, attention: str | N
     typer.echo(str(out))
 
 
-def _serve(traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool) -> None:
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+"""Endings of pictures, which a page of a model that looks at pictures takes."""
+
+
+def _model(what: list[str], beam: int | None, device: str, options: Mapping[str, str]) -> "Model | None":
+    """What records further inputs of a served page: the models of the command, which stay loaded once they were asked."""
+    from regard.viewer.html.server import Model
+
+    *paths, last = map(Path, what)
+    if not paths or not _is_input(last, len(paths)) or not all(map(_is_model, paths)):
+        return None  # traces, which hold their inputs
+    picture = os.path.exists(last)
+    if picture and (last.is_dir() or last.suffix.lower() not in PICTURES):
+        return None  # sounds and frames have no field on the page
+    opened: dict[Path, Predictor] = {}
+
+    def load(path: Path, *how: Any) -> "Predictor":
+        if path not in opened:
+            opened[path] = _load(path, *how)
+        return opened[path]
+
+    def record(text: str) -> "list[Trace]":
+        return name_traces([_record(path, text, beam, device, options, load) for path in paths], paths)
+
+    def record_picture(content: bytes) -> "list[Trace]":
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "picture"
+            file.write_bytes(content)
+            return record(str(file))
+
+    return Model("picture", record_picture) if picture else Model("text", record)
+
+
+def _serve(
+    traces: "list[Trace]", state: str, language: str | None, port: int, browser: bool, model: "Model | None" = None
+) -> None:
     from regard.viewer.html.server import Server
     from regard.viewer.html.view import announce
 
-    with Server(traces, port=port, state=state, language=language) as server:
+    with Server(traces, port=port, state=state, language=language, model=model) as server:
         announce(server, browser, server.opens)
         try:
             while True:

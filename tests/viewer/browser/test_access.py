@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.viewer.html import render
+from regard.viewer.html.server import Model, Server
 
 from ..invented import forecast, picture, sound, translation
 
@@ -97,3 +98,15 @@ def test_tokens_carry_their_language_and_direction(watched):
     page = watched.show(render.html([translation()]), fragment="#v=tokens&q=1")
     assert page.locator('[lang="zh-Hans"]').count() > 0
     assert page.locator("[dir=auto], bdi").count() > 0
+
+
+@pytest.mark.parametrize("fragment", ["#v=lines&lh=0,1,2,3", "#up=0.3&q=1&k=2", "#m=entropy&o=entropy.up"])
+def test_axe_finds_nothing_where_something_was_chosen(watched, axe, fragment):
+    page = watched.show(render.html([translation()]), fragment=fragment, bypass_csp=True)
+    assert violations(page, axe) == []
+
+
+def test_axe_finds_nothing_on_a_page_that_takes_a_new_input(watched, axe):
+    with Server([translation()], model=Model("text", lambda text: [translation()])) as server:
+        page = watched.show(server.url, tiles=True, bypass_csp=True)
+        assert violations(page, axe) == []

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from regard.data.axis import Text
 from regard.viewer.figure import figure
 from regard.viewer.trace import AttentionMap, Example, Trace
 
@@ -54,3 +55,16 @@ def test_weights_below_zero_make_the_whole_grid_two_sided():
     images = maps_of(figure(translation(weights=weights, sums_to_one=False), "heads"))
     assert {image.get_cmap().name for image in images} == {"balance"}
     assert images[0].norm.vmin == -images[0].norm.vmax
+
+
+def test_twelve_layers_of_twelve_heads_are_large_enough_to_be_read_and_each_is_named():
+    weights = np.full((12, 4, 4), 0.25, np.float32)
+    attentions = tuple(AttentionMap(f"layer.{layer}", "tokens", "tokens", weights, layer) for layer in range(12))
+    trace = Trace("bert", (Example({"tokens": Text.of(list("abcd"))}, attentions),))
+    drawn = trace.figure("heads")
+    panels = [panel for panel in drawn.axes if panel.images][:144]
+    assert len(panels) == 144
+    inches = [panel.bbox.width / drawn.dpi for panel in panels]
+    assert min(inches) >= 0.3, "in a column of print they were 0.2"
+    assert [panel.get_title() for panel in panels[:12]] == ["head 0", *map(str, range(1, 12))]
+    assert [panel.get_ylabel() for panel in panels[::12]] == ["layer 0", *map(str, range(1, 12))]

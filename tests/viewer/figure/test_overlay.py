@@ -3,8 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from regard.data.axis import Image, Text
 from regard.viewer.figure import figure
-from regard.viewer.trace import Example, Trace
+from regard.viewer.trace import AttentionMap, Example, Trace
 
 from .traces import picture, series, softmax, sound, texts, translation
 
@@ -112,3 +113,17 @@ def test_negative_weights_have_the_other_colour_and_lie_below_the_line():
     trace = signed(sound())
     strip = figure(trace, "overlay", query=0).axes[1]
     assert strip.get_ylim()[0] == pytest.approx(1.05 * trace.attention().weights[0, 0].min())
+
+
+def captioned(words: int) -> Trace:
+    axes = {"caption": Text.of([f"word{place}" for place in range(words)]), "patches": Image((2, 2), (8, 8))}
+    weights = np.full((1, words, 4), 0.25, np.float32)
+    return Trace("caption", (Example(axes, (AttentionMap("cross", "caption", "patches", weights),)),))
+
+
+def test_every_word_of_a_caption_is_shown_and_what_is_left_out_is_said():
+    titles = [panel.get_title() for panel in captioned(10).figure("overlay").axes]
+    assert [title for title in titles if title.startswith("word")] == [f"word{place}" for place in range(10)]
+    long = captioned(80).figure("overlay", width="page")
+    assert sum(panel.get_title().startswith("word") for panel in long.axes) == 63
+    assert long.get_suptitle() == "63 of 80 queries"

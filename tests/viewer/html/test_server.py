@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from regard.viewer.html.server import NUMBERS, Server
+from regard.viewer.html.server import NUMBERS, Model, Server
 from regard.viewer.metrics.quantise import mean_pyramid, pyramid, quantise, quantise_signed
+from regard.viewer.trace import Trace
 
 from ..invented import large, negative, translation
 
@@ -197,3 +198,98 @@ def test_tiles_of_means_and_of_negative_weights_are_what_the_page_computes_itsel
         _, body, _ = tile(running, r=1, l=2, m=1)
         level = mean_pyramid(running.tiles.traces[1].attention().weights[0])[2]
         assert np.array_equal(np.frombuffer(body, np.uint8).reshape(level.shape), quantise(level))
+
+
+def other(text: str):
+    """A trace of two words, of which the text is the first."""
+    if text == "unknown":
+        raise ValueError("the model has no token of 'unknown'")
+    return [Trace.from_arrays(np.eye(2, dtype=np.float32), query=[text, "b"], key=["x", "y"])]
+
+
+@pytest.fixture
+def taking():
+    with Server([translation()], model=Model("text", other)) as running:
+        yield running
+
+
+def send(server, body=b'{"text": "new words"}', key=None, **headers):
+    given = {"Origin": f"http://127.0.0.1:{server.http.server_port}", "Content-Type": "application/json"} | headers
+    connection = http.client.HTTPConnection("127.0.0.1", server.http.server_port, timeout=10)
+    try:
+        connection.request(
+            "POST",
+            f"/{key or server.key}/record",
+            body=body,
+            headers={k.replace("_", "-"): v for k, v in given.items() if v},
+        )
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_a_page_with_a_model_takes_a_new_input_and_serves_what_the_model_did(taking):
+    assert b'"takes":"text"' in get(taking, f"/{taking.key}/")[1]
+    assert send(taking) == (200, "recorded\n")
+    assert b"new words" in get(taking, f"/{taking.key}/")[1]
+    assert tile(taking)[1] == quantise(np.eye(2, dtype=np.float32)).tobytes()
+    assert send(taking, b'{"text": "unknown"}') == (422, "the model has no token of 'unknown'\n")
+    assert b"new words" in get(taking, f"/{taking.key}/")[1], "what is refused changes nothing"
+
+
+def test_the_bytes_of_a_picture_reach_the_model():
+    seen = []
+    with Server([translation()], model=Model("picture", lambda content: seen.append(content) or other("p"))) as running:
+        assert send(running, b"\x89PNG", Content_Type="application/octet-stream")[0] == 200
+        assert send(running, b"{}")[0] == 415
+    assert seen == [b"\x89PNG"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "told"),
+    [
+        ({"Origin": "http://evil.example"}, 403, "an input is taken from the page itself alone"),
+        ({"Origin": "null"}, 403, "an input is taken from the page itself alone"),
+        ({"Origin": ""}, 403, "an input is taken from the page itself alone"),
+        ({"Sec_Fetch_Site": "cross-site"}, 403, "an input is taken from the page itself alone"),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 404, "not found"),
+        ({"key": "0" * 22}, 404, "not found"),
+        ({"Content_Type": "text/plain"}, 415, "an input is sent as application/json"),
+        ({"Content_Length": "-1"}, 411, "an input needs its length, in bytes, and at least one of them"),
+        ({"Content_Length": "99999999"}, 413, "an input has at most 1,048,576 bytes"),
+        ({"body": b"[1]"}, 422, "an input needs some text"),
+        ({"body": b'{"text": "  "}'}, 422, "an input needs some text"),
+        ({"body": b'{"text": 3}'}, 422, "an input needs some text"),
+        ({"body": b"{"}, 422, "an input is sent as JSON, as the page does"),
+        ({"body": b'{"text": "' + b"a" * 100_001 + b'"}'}, 422, "an input has at most 100,000 characters, got 100,001"),
+    ],
+)
+def test_an_input_from_elsewhere_or_out_of_shape_is_refused_in_one_line(taking, headers, status, told):
+    assert send(taking, **headers) == (status, f"{told}\n")
+
+
+def test_one_input_at_a_time():
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(text):
+        begun.set()
+        go.wait(10)
+        return other(text)
+
+    with Server([translation()], model=Model("text", slow)) as running:
+        first = threading.Thread(target=send, args=[running])
+        first.start()
+        assert begun.wait(10)
+        assert send(running) == (409, "the model is at work on another input; try again in a moment\n")
+        go.set()
+        first.join()
+
+
+def test_a_body_that_ends_early_is_refused(taking):
+    with socket.create_connection(("127.0.0.1", taking.http.server_port), timeout=10) as reader:
+        host = f"127.0.0.1:{taking.http.server_port}"
+        lines = [f"POST /{taking.key}/record HTTP/1.1", f"Host: {host}", f"Origin: http://{host}", "Content-Length: 50"]
+        reader.sendall("\r\n".join([*lines, "Content-Type: application/json", "", "{"]).encode())
+        reader.shutdown(socket.SHUT_WR)
+        assert b"the input ended before its length" in b"".join(iter(lambda: reader.recv(4096), b""))

@@ -10,8 +10,9 @@ export function contents(): { svg: string; width: number; height: number } | nul
   if (!root) return null;
   const frame = root.getBoundingClientRect();
   const shapes: string[] = [];
-  let bottom = 0;
+  let [top, bottom] = [Infinity, 0];
   const place = (box: DOMRect) => {
+    top = Math.min(top, box.top - frame.top);
     bottom = Math.max(bottom, box.bottom - frame.top);
     return `x="${round(box.left - frame.left)}" y="${round(box.top - frame.top)}" width="${round(box.width)}" height="${round(box.height)}"`;
   };
@@ -21,12 +22,12 @@ export function contents(): { svg: string; width: number; height: number } | nul
     if (!box) continue;
     if (element instanceof HTMLCanvasElement) shapes.push(`<image ${place(box)} preserveAspectRatio="none" href="${element.toDataURL("image/png")}"/>`);
     else if (element instanceof SVGSVGElement) shapes.push(drawing(element, box, place(box)));
-    else shapes.push(ground(element, place(box)));
+    else if (filled(element)) shapes.push(ground(element, place(box)));
   }
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) shapes.push(...words(node as Text, root, frame, (low) => (bottom = Math.max(bottom, low))));
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) shapes.push(...words(node as Text, root, frame, (high, low) => ([top, bottom] = [Math.min(top, high), Math.max(bottom, low)])));
   if (bottom === 0) return null;
-  return { svg: shapes.join(""), width: frame.width, height: bottom };
+  return { svg: `<g transform="translate(0 ${round(-top)})">${shapes.join("")}</g>`, width: frame.width, height: bottom - top };
 }
 
 /** The part of an element that is in sight; null where none is. */
@@ -41,9 +42,12 @@ function clipped(element: Element, root: Element): DOMRect | null {
   return right - left > 1 && bottom - top > 1 ? new DOMRect(left, top, right - left, bottom - top) : null;
 }
 
+function filled(element: Element): boolean {
+  return !/^rgba\(.*, 0\)$|^transparent$/.test(getComputedStyle(element).backgroundColor);
+}
+
 function ground(element: Element, place: string): string {
   const { backgroundColor, borderTopLeftRadius } = getComputedStyle(element);
-  if (/^rgba\(.*, 0\)$|^transparent$/.test(backgroundColor)) return "";
   return `<rect ${place} rx="${parseFloat(borderTopLeftRadius) || 0}" fill="${backgroundColor}"/>`;
 }
 
@@ -67,13 +71,13 @@ function drawing(element: SVGSVGElement, box: DOMRect, place: string): string {
 }
 
 /** The words of a text node, line by line as the browser broke them. */
-function words(node: Text, root: Element, frame: DOMRect, low: (bottom: number) => void): string[] {
+function words(node: Text, root: Element, frame: DOMRect, reaches: (top: number, bottom: number) => void): string[] {
   const parent = node.parentElement;
   if (!parent || !node.data.trim() || parent.closest(CONTROLS) || parent.closest("svg") || !clipped(parent, root)) return [];
   const style = getComputedStyle(parent);
   const size = parseFloat(style.fontSize);
   return lines(node).map(({ text, box }) => {
-    low(box.bottom - frame.top);
+    reaches(box.top - frame.top, box.bottom - frame.top);
     const at = `x="${round(box.left - frame.left)}" y="${round(box.top - frame.top + (box.height + size * 0.72) / 2)}"`;
     return `<text ${at} font-size="${size}" font-weight="${style.fontWeight}" font-family="${escape(style.fontFamily)}" fill="${style.color}" xml:space="preserve">${escape(text)}</text>`;
   });

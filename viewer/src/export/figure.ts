@@ -11,6 +11,7 @@ import { numbered, placed } from "../heatmap/numbers";
 import { curves, laid, margins, painting } from "../heatmap/painter";
 import { differs } from "../link/reading";
 import { written } from "../link/number";
+import { several } from "../link/several";
 import { css, table, TWO_SIDED } from "../palette";
 import { range, upper } from "../range";
 import * as store from "../store";
@@ -71,6 +72,7 @@ export async function rasterised({ svg, width, height }: Figure): Promise<Blob |
 
 function headTold(): string {
   const count = store.current.value?.heads ?? 0;
+  if (store.view.value === "lines" && several.value) return several.value.map((each) => say("headNumber", { head: each.head })).join(", ");
   const head = store.head.value;
   return head === "mean" || head >= count ? say("headMean", { count }) : say("headNumber", { head });
 }

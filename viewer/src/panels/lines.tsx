@@ -236,8 +236,12 @@ interface DrawingProps {
 
 function Drawing({ queries, keys, drawn, finding, length, from, to, across }: DrawingProps) {
   const size = to - from;
+  // Lines of several heads between the same two tokens lie beside one another.
+  const heads = several.value?.map((each) => each.head) ?? [];
+  const apart = Math.min(3, 14 / Math.max(1, heads.length));
+  const aside = (strand: Strand) => (strand.head === undefined ? 0 : (heads.indexOf(strand.head) - (heads.length - 1) / 2) * apart);
   const shape = (strand: Strand) =>
-    bend(middle(strand.query, queries.length, length) - from, middle(strand.key, keys.length, length) - from, across);
+    bend(middle(strand.query, queries.length, length) - from + aside(strand), middle(strand.key, keys.length, length) - from + aside(strand), across);
   return (
     <svg
       class="lines-drawing"
@@ -278,7 +282,7 @@ function Line({ strand, path, children }: { strand: Strand; path: string; childr
   return (
     <g onClick={choose}>
       <title>{children}</title>
-      {strand.hard && near && <path class="strand-outline" d={path} vector-effect="non-scaling-stroke" stroke-width={width + 2.5} />}
+      {strand.hard && near && strand.head === undefined && <path class="strand-outline" d={path} vector-effect="non-scaling-stroke" stroke-width={width + 2.5} />}
       <path
         class={kind.filter(Boolean).join(" ")}
         d={path}

@@ -111,7 +111,8 @@ function finding(): string {
   if (!shown) return say(nodes.length > 0 ? "networkNoAttention" : "networkEmpty", counts);
   const selected = { name: shown.id, heads: shown.heads, queries: shown.queries, keys: shown.keys };
   if (nodes.length === 0) return say("networkFindingArrays", { ...counts, ...selected });
-  const where = { path: pathOf(shown.id), query: shown.query, key: shown.key };
+  const heads = shown.heads === 1 ? say("networkOneHead") : say("networkHeads", { count: shown.heads });
+  const where = { path: pathOf(shown.id), query: shown.query, key: shown.key, heads };
   return [say("networkFinding", { ...counts, ...selected, ...where }), ends()].filter(Boolean).join(" ");
 }
 

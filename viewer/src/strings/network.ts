@@ -7,8 +7,8 @@ export const network = {
     "方向键在方框间移动，回车选择注意力或展开模块，×n 展开结构相同的层。",
   ],
   networkFinding: [
-    "Where: {path}. It reads {key} ({keys}) for {query} ({queries}) with {heads} heads; one of {attentions} attentions in {modules} modules.",
-    "位置：{path}。它为 {query}（{queries}）读取 {key}（{keys}），共 {heads} 个头；是 {modules} 个模块中 {attentions} 个注意力之一。",
+    "Where: {path}. It reads {key} ({keys}) for {query} ({queries}) with {heads}; one of {attentions} attentions in {modules} modules.",
+    "位置：{path}。它为 {query}（{queries}）读取 {key}（{keys}），共 {heads}；是 {modules} 个模块中 {attentions} 个注意力之一。",
   ],
   networkEnds: [
     "Most decided: {sharp}, {few} keys a query; most spread: {diffuse}, {many}.",

@@ -23,6 +23,11 @@ export const page = {
   headlineSeries: ["{names}: {count} moments", "{names}：{count} 个时刻"],
   headlinePlaces: ["{name}: {count} places", "{name}：{count} 个位置"],
 
+  askText: ["Another sentence", "另一个句子"],
+  askPicture: ["Another picture", "另一幅图片"],
+  askRun: ["Run the model", "运行模型"],
+  askBusy: ["The model is at work.", "模型正在运行。"],
+
   skip: ["Skip to the matrix", "跳到矩阵"],
   toolbar: ["What is shown", "显示内容"],
   example: ["Example", "样例"],

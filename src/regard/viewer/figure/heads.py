@@ -1,5 +1,7 @@
 """Every head of every layer, small, on one scale: which of them do something alike, and which do something."""
 
+import dataclasses
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -7,7 +9,7 @@ from matplotlib.colors import Normalize
 from regard.data.axis import Array
 from regard.viewer.figure import maps
 from regard.viewer.figure.labels import role
-from regard.viewer.figure.style import DPI, GREY, Drawing, add_metadata
+from regard.viewer.figure.style import DPI, GREY, WIDTHS, Drawing, add_metadata
 from regard.viewer.figure.subject import Subject, allowed, matrix
 from regard.viewer.trace import AttentionMap
 
@@ -15,6 +17,8 @@ ACROSS = 8
 """Heads in a row where there is one layer."""
 MARGIN = 0.9
 """Inches for names and the colour bar."""
+SMALLEST = 0.42
+"""Inches of a head's side: a narrower figure is made as wide as its heads need, up to the width of a page and beyond."""
 
 
 def draw(subject: Subject, *, vmax: float | None = None) -> Drawing:
@@ -28,6 +32,8 @@ def draw(subject: Subject, *, vmax: float | None = None) -> Drawing:
     height, width = parts[0].shape
     norm = maps.scale(vmax or highest or 1.0, lowest, max(height, width))
     columns = max(map(len, grid))
+    if columns * SMALLEST + MARGIN > subject.width:  # twelve heads in a column of print are specks
+        subject = dataclasses.replace(subject, width=max(WIDTHS["page"], columns * SMALLEST + MARGIN))
     side = (subject.width - MARGIN) / columns
     tall = side * min(max(height / max(width, 1), 0.5), 1.5)
     with subject.drawing(max(tall * len(grid) + 0.45, 1.35)) as drawing:
@@ -77,7 +83,9 @@ def _names(panels: Array, grid: list[list[tuple[AttentionMap, int]]], *, several
     """Layers beside their rows and heads above their columns; or, of one layer, each head above itself."""
     for row, (line, places) in enumerate(zip(panels, grid, strict=True)):
         if several:
-            line[0].set_ylabel(f"layer {places[0][0].layer}")
+            layer = places[0][0].layer
+            name = f"layer {layer}" if row == 0 or len(grid) < 8 else str(layer)
+            line[0].set_ylabel(name, rotation="horizontal", ha="right", va="center")
         for panel, (_, head) in zip(line, places, strict=False):
             if not several or row == 0:
                 _title(panel, f"head {head}" if len(places) < 7 or not several else str(head) if head else "head 0")

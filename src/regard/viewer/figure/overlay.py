@@ -16,13 +16,17 @@ from regard.viewer.figure.subject import Subject
 from regard.viewer.palettes import table
 
 MOST = 8
-"""Queries that are shown where none was chosen."""
+"""Queries that are shown along time where none was chosen."""
+PICTURES = 63
+"""Queries that are shown over a picture where none was chosen: every word of a caption, in as many rows as that takes."""
 ACROSS = 4
 """Pictures in a row."""
+MANY = 15
+"""Pictures above which a row has more of them."""
 
 
 def draw(subject: Subject, *, query: int | Sequence[int] | None = None) -> Drawing:
-    """The weights of one query or of several; without any, of up to eight from the first to the last."""
+    """The weights of one query or of several; without any of all, or of as many as fit, and it says of how many."""
     keys = subject.keys
     chosen = _chosen(subject, query)
     if isinstance(keys, Image):
@@ -37,7 +41,7 @@ def draw(subject: Subject, *, query: int | Sequence[int] | None = None) -> Drawi
 
 def _chosen(subject: Subject, query: int | Sequence[int] | None) -> list[int]:
     if query is None:
-        most = MOST - 1 if isinstance(subject.keys, Image) else MOST  # the picture itself comes first
+        most = PICTURES if isinstance(subject.keys, Image) else MOST
         return [subject.rows[place] for place in np.unique(np.linspace(0, len(subject.rows) - 1, most).round().astype(int))]
     chosen = [query] if isinstance(query, int) else list(query)
     for index in chosen:
@@ -63,7 +67,8 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
     lowest, highest = float(patches.min(initial=0)), float(patches.max(initial=0)) or 1.0
     norm = Normalize(-max(highest, -lowest), max(highest, -lowest)) if lowest < 0 else PowerNorm(0.5, 0, highest)
     palette = "balance" if lowest < 0 else subject.palette
-    columns = min(len(chosen) + 1, ACROSS if subject.page else 3)
+    across = ACROSS if subject.page else 3
+    columns = min(len(chosen) + 1, across if len(chosen) <= MANY else 2 * across)
     rows = -(-(len(chosen) + 1) // columns)
     side = (subject.width - 0.7) / columns
     tall = side * keys.size[0] / keys.size[1] + (0.32 if keys.prefix else 0.2)
@@ -80,10 +85,17 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
             panel.set_title(_name(subject, query, part, keys), family=_family(subject))
         assert image is not None
         maps.bar(drawing, image, list(panels.flat))
+        if (left_out := _left_out(subject, chosen)) is not None:
+            drawing.suptitle(left_out)
         drawing.settle()
     grid = f"{keys.grid[0]} x {keys.grid[1]} patches"
     said = f"{subject.title}; weights of {len(chosen)} queries over {grid}, up to {highest:.3g}"
     return add_metadata(drawing, subject.title, said)
+
+
+def _left_out(subject: Subject, chosen: list[int]) -> str | None:
+    """How many of the queries are shown, where these are not all."""
+    return None if len(chosen) == len(subject.rows) else f"{len(chosen)} of {len(subject.rows)} queries"
 
 
 def _picture(panel: Axes, keys: Image, *, grey: bool) -> None:
@@ -124,6 +136,8 @@ def _times(subject: Subject, keys: Audio | Series, chosen: list[int]) -> Drawing
             _strip(panel, part, (lowest, highest), subject.palette)
             panel.set_ylabel(_name(subject, query), rotation=0, ha="right", va="center", family=_family(subject))
         _time(panels[-1], subject, keys)
+        if (left_out := _left_out(subject, chosen)) is not None:
+            panels[0].set_title(left_out, loc="right")
         panels[1].text(
             1.005, 1, f"{highest:.2g}", transform=panels[1].transAxes, va="top", ha="left", fontsize=6, color=GREY
         )

@@ -33,11 +33,13 @@ def html(
     state: str = "",
     language: str | None = None,
     tiles: str | None = None,
+    takes: str | None = None,
 ) -> str:
     """A page about one trace, or about two side by side.
 
     `state` is a fragment to open with, as "copy link" gives it; `language` is en or zh, by default the browser's. With
     `tiles` the page fetches matrices from there; without, it holds as much as the budget allows and lists the rest.
+    `takes` is the kind of input that the server of the page records: text or picture.
     """
     from regard.viewer.html.payload import payload
 
@@ -46,7 +48,7 @@ def html(
     if not 1 <= len(traces) <= 2:
         raise ValueError(f"a page shows one trace or compares two, got {len(traces)}")
     pack = Pack(None if tiles else size(budget))
-    told = payload(traces, pack, state=state, language=language, tiles=tiles)
+    told = payload(traces, pack, state=state, language=language, tiles=tiles) | {"takes": takes}
     page = template()
     meta = f'<meta http-equiv="Content-Security-Policy" content="{markup.escape(policy(page, served=tiles is not None))}">'
     title = f"<title>{markup.escape(_title(traces))}</title>"
