@@ -1,5 +1,7 @@
 """Families of transformers through this attention function: logits, cached steps and answers of `sdpa` or `eager`."""
 
+import os
+
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -16,7 +18,8 @@ LEAST = 60
 UNBUILT: tuple[type[Exception], ...] = (LookupError, AttributeError, TypeError, ImportError, StopIteration, RuntimeError)
 UNBUILT += (ValueError, AssertionError, StrictDataclassError)
 """Errors of transformers where a config with small sizes alone makes no model, or its inputs are more than one tensor."""
-PASSED = []
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+"""The name of this run, which all processes of pytest share."""
 
 
 def check_logits(family):
@@ -87,6 +90,14 @@ def check_answers(ours, theirs, count=20):
         assert torch.equal(ours.generate(**given, **options), expected)
 
 
+@pytest.fixture
+def passed(tmp_path_factory):
+    """A folder with one file for each family that has passed."""
+    folder = tmp_path_factory.getbasetemp().parent / f"families-{RUN}"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.mark.parametrize("family", SELECTION)
 def test_a_family_answers_as_without_this_attention_function(family):
     models = check_logits(family)
@@ -97,7 +108,7 @@ def test_a_family_answers_as_without_this_attention_function(family):
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("family", zoo.families())
-def test_every_family_answers_as_without_this_attention_function(family):
+def test_every_family_answers_as_without_this_attention_function(family, passed):
     try:
         models = check_logits(family)
     except RefusedError as refusal:
@@ -105,10 +116,9 @@ def test_every_family_answers_as_without_this_attention_function(family):
         pytest.skip(f"{family} is refused: {refusal}")
     check_steps(*models)
     check_answers(*models)
-    PASSED.append(family)
+    (passed / family).touch()
 
 
 @pytest.mark.soak
-def test_many_families_pass():
-    print(f"{len(PASSED)} of {len(zoo.families())} families pass")
-    assert len(PASSED) >= LEAST
+def test_many_families_pass(passed):
+    assert len(list(passed.iterdir())) >= LEAST
