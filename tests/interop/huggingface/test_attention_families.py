@@ -1,7 +1,10 @@
 """Families of transformers through this attention function: logits, cached steps and answers of `sdpa` or `eager`."""
 
+import os
+
 import pytest
 import torch
+from huggingface_hub.errors import StrictDataclassError
 
 import regard.huggingface
 from regard.errors import RefusedError
@@ -12,19 +15,11 @@ assert regard.huggingface.NAME == "regard"
 SELECTION = ("llama", "qwen3_moe", "gpt2", "cohere2", "bart", "t5", "vit", "wav2vec2")
 LEAST = 60
 """Families that have to pass; more do."""
-UNBUILT = (
-    LookupError,
-    AttributeError,
-    TypeError,
-    ImportError,
-    StopIteration,
-    RuntimeError,
-    ValueError,
-    IndexError,
-    AssertionError,
-)
+UNBUILT: tuple[type[Exception], ...] = (LookupError, AttributeError, TypeError, ImportError, StopIteration, RuntimeError)
+UNBUILT += (ValueError, AssertionError, StrictDataclassError)
 """Errors of transformers where a config with small sizes alone makes no model, or its inputs are more than one tensor."""
-PASSED = []
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+"""The name of this run, which all processes of pytest share."""
 
 
 def check_logits(family):
@@ -38,7 +33,12 @@ def check_logits(family):
         except UNBUILT as error:
             reasons.append(f"{model_type}: {type(error).__name__}: {' '.join(str(error).split())[:90]}")
             continue
-        ours = zoo.build(model_type, "regard")
+        try:
+            ours = zoo.build(model_type, "regard")
+        except KeyError as missing:
+            if missing.args != ("regard",):
+                raise
+            pytest.skip(f"{family} chooses its attention from a table of its own and not by the interface")
         assert zoo.implementation_of(ours) == {"regard"}
         difference = (run(ours, given) - expected).abs()
         keep = given.get("attention_mask")
@@ -80,11 +80,22 @@ def check_answers(ours, theirs, count=20):
     for beams in (1, 2):
         options = {"max_new_tokens": 4, "num_beams": beams, "do_sample": False, "disable_compile": True}
         options |= {"decoder_start_token_id": 2} if theirs.config.is_encoder_decoder else {}
-        answers = []
-        for model in (ours, theirs):
-            torch.manual_seed(0)
-            answers.append(model.generate(**given, **options))
-        assert torch.equal(*answers)
+        torch.manual_seed(0)
+        try:
+            expected = theirs.generate(**given, **options)
+        except ValueError as refusal:  # a family that does not search with beams
+            assert "is not supported for" in str(refusal)  # noqa: PT017
+            continue
+        torch.manual_seed(0)
+        assert torch.equal(ours.generate(**given, **options), expected)
+
+
+@pytest.fixture
+def passed(tmp_path_factory):
+    """A folder with one file for each family that has passed."""
+    folder = tmp_path_factory.getbasetemp().parent / f"families-{RUN}"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.mark.parametrize("family", SELECTION)
@@ -97,7 +108,7 @@ def test_a_family_answers_as_without_this_attention_function(family):
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("family", zoo.families())
-def test_every_family_answers_as_without_this_attention_function(family):
+def test_every_family_answers_as_without_this_attention_function(family, passed):
     try:
         models = check_logits(family)
     except RefusedError as refusal:
@@ -105,10 +116,9 @@ def test_every_family_answers_as_without_this_attention_function(family):
         pytest.skip(f"{family} is refused: {refusal}")
     check_steps(*models)
     check_answers(*models)
-    PASSED.append(family)
+    (passed / family).touch()
 
 
 @pytest.mark.soak
-def test_many_families_pass():
-    print(f"{len(PASSED)} of {len(zoo.families())} families pass")
-    assert len(PASSED) >= LEAST
+def test_many_families_pass(passed):
+    assert len(list(passed.iterdir())) >= LEAST

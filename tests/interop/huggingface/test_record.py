@@ -183,8 +183,10 @@ def test_gradients_reach_the_weights_of_a_model():
     product = trace.attention("model.layers.0.self_attn × gradient")
     eager = zoo.build("llama", "eager")
     output = eager(**given, output_attentions=True)
-    [gradient] = torch.autograd.grad(output.logits[0, -1].max(), output.attentions[0])
-    np.testing.assert_allclose(product.weights, (output.attentions[0] * gradient)[0].detach().numpy(), atol=1e-3)
+    gradients = torch.autograd.grad(output.logits[0, -1].max(), output.attentions)
+    products = [(weights * one)[0].detach().numpy() for weights, one in zip(output.attentions, gradients, strict=True)]
+    largest = max(np.abs(one).max() for one in products)  # of all layers
+    np.testing.assert_allclose(product.weights, products[0] / largest, atol=2e-3)
 
 
 @pytest.mark.parametrize("model_type", ["llama", "bert", "bart", "vit"])

@@ -104,3 +104,17 @@ def test_a_decoder_over_what_it_has_written_is_a_stack_of_its_own():
     assert of(decoder("target", "written"), ("target", "written")).tolist() == one
     first = decoder("target", "written").example()
     assert traced(first, first.attentions[0]).tolist() == mixing(ONE).tolist()
+
+
+def test_gradients_times_weights_are_a_stack_of_their_own():
+    rng = np.random.default_rng(0)
+    raw = [rng.dirichlet(np.ones(3), 3)[None] for _ in range(2)]
+    signed = [one * np.array([1.0, -1.0, 0.5]) for one in raw]
+    maps = [AttentionMap(f"layer.{number}", "tokens", "tokens", one, number) for number, one in enumerate(raw)]
+    maps += [
+        AttentionMap(f"layer.{number} × gradient", "tokens", "tokens", one, number, sums_to_one=False)
+        for number, one in enumerate(signed)
+    ]
+    example = Example({"tokens": Index(3)}, tuple(maps))
+    np.testing.assert_allclose(traced(example, maps[1]), rollout(raw))
+    np.testing.assert_allclose(traced(example, maps[3]), rollout([np.maximum(one, 0) for one in signed]))

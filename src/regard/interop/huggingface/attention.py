@@ -131,7 +131,7 @@ def run_fused(
     if grouped and not (mask is None and key.shape[-1] == value.shape[-1] <= 256):  # no fused kernel takes groups then
         key, value = (side.repeat_interleave(query.shape[1] // side.shape[1], dim=1) for side in (key, value))
         grouped = False
-    options = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
+    options: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
     tiles = None if mask is None else masks.tiles_of(mask)
     if tiles is None or mask is None:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal, **options)

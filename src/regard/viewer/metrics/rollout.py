@@ -19,6 +19,10 @@ from regard.data.axis import Array
 from regard.viewer.metrics.curves import shares
 from regard.viewer.trace import AttentionMap, Example, Trace
 
+GRADIENT = " × gradient"
+"""End of the name of the weights of an attention times their gradients. Their rollout takes the positive part, after Chefer,
+Gur and Wolf 2021, section 3, https://arxiv.org/abs/2103.15679
+"""
 WRITTEN = ("target", "written")
 """The axes of a decoder over what it has written: two names for the same places, one token apart."""
 
@@ -61,7 +65,11 @@ def stack(example: Example, attention_map: AttentionMap) -> list[Array]:
     """
     own = attention_map.query == attention_map.key or (attention_map.query, attention_map.key) == WRITTEN
     axes = (attention_map.query, attention_map.key) if own else (attention_map.key, attention_map.key)
-    layers = [attention for attention in example.attentions if (attention.query, attention.key) == axes]
+    layers = [
+        attention
+        for attention in example.attentions
+        if (attention.query, attention.key) == axes and is_gradient(attention) == is_gradient(attention_map)
+    ]
     below = layers[: layers.index(attention_map)] if own else layers
     return [*(mixing(_weights(layer)) for layer in below), mixing(_weights(attention_map), residual=own)]
 
@@ -88,10 +96,15 @@ def of(trace: Trace, group: tuple[str, str] | None = None, example: int = 0) -> 
     return traced(trace.example(example), last(trace, group, example))
 
 
+def is_gradient(attention_map: AttentionMap) -> bool:
+    """True for the weights of an attention times their gradients, which are a stack of their own."""
+    return attention_map.name.endswith(GRADIENT)
+
+
 def _weights(attention_map: AttentionMap) -> Array:
     if attention_map.weights is None or attention_map.rows is not None:
         raise ValueError(
             f"rollout and flow need every row of every layer, and of {attention_map.name!r} only "
             f"{'statistics' if attention_map.weights is None else 'some rows'} were recorded; record it with weights=True"
         )
-    return attention_map.weights
+    return np.maximum(attention_map.weights, 0) if is_gradient(attention_map) else attention_map.weights

@@ -16,13 +16,12 @@ from regard.data.axis import Array, Axis, Text
 from regard.viewer import source
 from regard.viewer.huggingface.answers import Answer, answers
 from regard.viewer.huggingface.decoding import choices
+from regard.viewer.metrics.rollout import GRADIENT, is_gradient
 from regard.viewer.record.assemble import half
 from regard.viewer.record.external.axes import Reader
 from regard.viewer.record.external.runs import ModelRun, ProductCall
 from regard.viewer.trace import AttentionMap, Choice, Example
 
-GRADIENT = "{} × gradient"
-"""Name of the weights of an attention times their gradients."""
 PICTURE = "{} over the picture"
 """Name of the part of an attention over text that looks at the patches of a picture."""
 VISUAL, SOUND = ("vision", "visual", "image", "vit", "patch"), ("audio", "speech", "sound")
@@ -94,6 +93,18 @@ def _count_rows(run: ModelRun) -> int:
     return max(set(batches), key=batches.count)
 
 
+def scale_gradients(attentions: list[AttentionMap]) -> list[AttentionMap]:
+    """Gradients times weights relative to the largest of all layers, so that small ones can be seen beside weights."""
+    largest = [
+        float(np.abs(one.weights).max(initial=0.0)) for one in attentions if is_gradient(one) and one.weights is not None
+    ]
+    factor = max(largest, default=0.0) or 1.0
+    return [
+        replace(one, weights=one.weights / np.float32(factor)) if is_gradient(one) and one.weights is not None else one
+        for one in attentions
+    ]
+
+
 def _finish(draft: Draft, run: ModelRun) -> Example:
     title = next((axis.text for axis in reversed(draft.axes.values()) if isinstance(axis, Text) and axis.text), "")
     if not title and draft.count > 1:
@@ -106,7 +117,7 @@ def _finish(draft: Draft, run: ModelRun) -> Example:
         after = draft.reader.write(ids[1:])
         if name == "target" or len(draft.axes[name]) == len(ids) - 1:
             steps = choices(run.output, draft.answer, after, offset, 8, draft.reader.tokenizer)
-    return Example(draft.axes, tuple(draft.attentions), steps, title=title)
+    return Example(draft.axes, tuple(scale_gradients(draft.attentions)), steps, title=title)
 
 
 def _fill(model: nn.Module, draft: Draft, known: dict[str, Axis]) -> None:
@@ -159,7 +170,7 @@ def _add(
         draft.attentions.append(
             replace(
                 attention_map,
-                name=GRADIENT.format(name),
+                name=name + GRADIENT,
                 weights=product,
                 sums_to_one=False,
                 statistics={},

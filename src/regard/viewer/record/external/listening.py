@@ -51,7 +51,8 @@ class External:
         """The encoder of an encoder-decoder, which `generate` calls by itself."""
         if not getattr(getattr(self.model, "config", None), "is_encoder_decoder", False):
             return None
-        encoder = self.model.get_encoder() if hasattr(self.model, "get_encoder") else None
+        find: Any = getattr(self.model, "get_encoder", None)
+        encoder = find() if callable(find) else None
         return encoder if isinstance(encoder, nn.Module) and encoder is not self.model else None
 
     @contextmanager
