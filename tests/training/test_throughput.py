@@ -53,11 +53,11 @@ def test_time_goes_on_over_runs(clock):
 
 def test_time_left_follows_the_pace_and_the_minutes(clock):
     speed = Speed()
-    assert speed.left(10, 100, None) is None
+    assert speed.estimate_remaining(10, 100, None) is None
     clock[0] += 20
-    assert speed.left(20, 100, None) == pytest.approx(160)
-    assert speed.left(20, 100, 1.0) == pytest.approx(40)
-    assert Speed().left(10, 100, 2.0) == pytest.approx(120)
+    assert speed.estimate_remaining(20, 100, None) == pytest.approx(160)
+    assert speed.estimate_remaining(20, 100, 1.0) == pytest.approx(40)
+    assert Speed().estimate_remaining(10, 100, 2.0) == pytest.approx(120)
 
 
 def test_the_last_loss_is_known_once_there_is_one(clock):

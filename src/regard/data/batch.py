@@ -43,7 +43,7 @@ class Padded(NamedTuple):
         return lengths
 
     def select_rows(self, rows: Sequence[int]) -> "Padded":
-        """These rows, without the columns that are padding in all of them."""
+        """Batch of these rows, without the columns that are padding in all of them."""
         keep = self.keep[list(rows)]
         width = int(keep.any(0).nonzero().max()) + 1 if keep.any() else 1
         return self.map(lambda tensor: tensor[list(rows), :width])
@@ -87,7 +87,7 @@ class Batch(NamedTuple):
         return len(self.source.data)
 
     def select_rows(self, rows: Sequence[int]) -> "Batch":
-        """These rows, each side without the columns that are padding in all of them."""
+        """Batch of these rows, each side without the columns that are padding in all of them."""
         target = None if self.target is None else self.target.select_rows(rows)
         return Batch(self.source.select_rows(rows), target, tuple(self.records[row] for row in rows if self.records))
 

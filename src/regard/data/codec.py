@@ -30,7 +30,7 @@ class Report(NamedTuple):
     """Lines of the same table that validate and are not among these."""
 
     def notes(self) -> dict[str, Any]:
-        """All fields under the names that a log has for them."""
+        """Fields by their names in a log."""
         counts = {LOG_NAMES.get(name, name): value for name, value in self._asdict().items() if name != "held_out"}
         return counts if self.held_out is None else counts | {"held_out": self.held_out.notes()}
 

@@ -27,7 +27,7 @@ LEAST_RECORDS = 500_000
 
 
 class Bounds(NamedTuple):
-    """Bounds on what a compressed file may unpack to, in bytes and in records; a file that is not compressed has none.
+    """Bounds of an unpacked file, in bytes and in records; a file that is not compressed has none.
 
     None: 100 bytes and 1 record for each byte of the file, and 32 MiB and 500,000 records in any case. Text is compressed
     to a tenth, and a bomb to a thousandth: a corpus of any size is read, and a bomb is not. A number overrules that.
@@ -125,7 +125,7 @@ def _too_long(where: str, limit: int) -> DataError:
 
 
 def _open(path: str, stack: ExitStack) -> tuple[_Stream, _Counted | None]:
-    """Stream of lines and, of a compressed file, the count of its own bytes."""
+    """Open a file of lines; of a compressed one also the counter of its own bytes."""
     try:
         stream = sys.stdin.buffer if path == "-" else stack.enter_context(open_stream(path))
         start = stream.peek(2)[:2] if hasattr(stream, "peek") else b""
@@ -162,7 +162,7 @@ def decode_line(raw: bytes, where: str, limit: int = LIMIT) -> Line:
 
 
 def unreadable(path: str, error: Exception) -> str:
-    """Reason why a file cannot be read, with a suggestion."""
+    """Reason why a file cannot be read, with a near name."""
     if isinstance(error, FileNotFoundError):
         folder = Path(path).parent
         others = [path.name for path in folder.iterdir()] if folder.is_dir() else []

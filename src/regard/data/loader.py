@@ -191,7 +191,7 @@ class Sequences:
         self.data: Numbers = np.fromiter(chain.from_iterable(sequences), np.int64, total)
 
     def pad(self, indices: Numbers) -> Padded:
-        """These sequences, a row each."""
+        """Pad sequences into rows."""
         lengths = self.lengths[indices]
         positions = np.arange(int(lengths.max()))
         keep = positions < lengths[:, None]

@@ -57,7 +57,7 @@ class Source(Protocol):
         """Copy on another device."""
 
     def select_rows(self, rows: Sequence[int]) -> "Source":
-        """These sources, without the padding that none of them needs."""
+        """Batch of these sources, without the padding that none of them needs."""
 
     def round_shape(self) -> "Source":
         """The sources with more padding, so that few shapes occur."""
@@ -85,7 +85,7 @@ class AnyBatch(Protocol):
         """Copy on another device."""
 
     def select_rows(self, rows: Sequence[int]) -> "AnyBatch":
-        """These rows, without the padding that none of them needs: where memory is short, a batch is cut into parts."""
+        """Batch of these rows, without the padding that none of them needs: a batch is split where memory is short."""
 
     def round_shape(self) -> "AnyBatch":
         """The batch with more padding, so that few shapes occur: each shape is captured as a CUDA graph of its own."""

@@ -41,7 +41,7 @@ class Packed:
             raise ValueError(f"packed rows need a target for every example, and {lone} of {len(examples)} have none")
         self.examples, self.places, self.seed = examples, places, seed
         self.rows = max(1, batch_tokens // places)
-        """Rows of a batch."""
+        """Number of rows in a batch."""
         self._source = Sequences([example.source for example in examples])
         self._target = Sequences([example.target or [] for example in examples])
         lengths = np.stack((self._source.lengths, self._target.lengths), axis=1)
@@ -59,7 +59,7 @@ class Packed:
         return [[self._filled[row].tolist() for row in rows] for rows in self._epoch(number)]
 
     def steps_per_epoch(self, epoch: int = 0) -> int:
-        """Number of batches of an epoch: the same for each."""
+        """Number of batches in an epoch, the same for each."""
         return -(-len(self._filled) // self.rows)
 
     def batch(self, step: int) -> Batch:
@@ -91,16 +91,16 @@ class Packed:
         before = np.concatenate(([0], ends))[np.cumsum(counts) - counts]  # tokens in the rows above
         number = np.arange(len(indices)) - (np.cumsum(counts) - counts)[row] + 1
         within = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
-        there = np.repeat(row * self.places + ends - lengths - before[row], lengths) + within
+        positions = np.repeat(row * self.places + ends - lengths - before[row], lengths) + within
         data, documents = np.full(len(rows) * self.places, PAD, np.int64), np.zeros(len(rows) * self.places, np.int64)
-        data[there] = side.data[np.repeat(side.starts[indices], lengths) + within]
-        documents[there] = np.repeat(number, lengths)
+        data[positions] = side.data[np.repeat(side.starts[indices], lengths) + within]
+        documents[positions] = np.repeat(number, lengths)
         whole, numbers = (torch.from_numpy(values.reshape(len(rows), self.places)) for values in (data, documents))
         return Padded(whole, numbers > 0, numbers)
 
 
 def fill(lengths: NDArray[np.int64], places: int, chance: np.random.Generator) -> list[Numbers]:
-    """Assign examples to rows by best fit, from the lengths of their two sides, (examples, 2).
+    """Pack examples into rows by the lengths of their two sides, (examples, 2).
 
     They are taken in a random order, so that an order by length in the data does no harm. Each goes to the open row that it
     leaves fullest, or to a new one where it fits into none.
@@ -109,8 +109,8 @@ def fill(lengths: NDArray[np.int64], places: int, chance: np.random.Generator) -
     rows: list[list[int]] = [[] for _ in range(OPEN)]
     closed: list[list[int]] = []
     for index in chance.permutation(len(lengths)).tolist():
-        left = room - lengths[index]
-        total = np.where(left.min(1) >= 0, left.sum(1), 4 * places)
+        free = room - lengths[index]
+        total = np.where(free.min(1) >= 0, free.sum(1), 4 * places)
         best = int(total.argmin())
         if total[best] > 2 * places:
             best = int(room.sum(1).argmin())

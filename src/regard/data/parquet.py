@@ -15,7 +15,7 @@ from regard.extras import describe_install
 from regard.inputs import open_regular
 
 ROWS = 4096
-"""Number of rows in memory at a time."""
+"""Maximum number of rows in memory."""
 
 
 def records(path: str, columns: Columns, limit: int, bounds: Bounds = Bounds()) -> Iterator[Record]:

@@ -116,6 +116,6 @@ def no_column(column: str, names: Sequence[str], where: str) -> DataError:
     """The error for a column that is not there, with the nearest that is."""
     shown = [shortened(name) for name in names[:20]]
     near = difflib.get_close_matches(column, shown, n=1)
-    there = ", ".join(shown) or "none with a name"
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {there}"
+    columns = ", ".join(shown) or "none with a name"
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {columns}"
     return DataError(f"{where} has no column {column!r}; {hint}")

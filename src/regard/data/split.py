@@ -27,7 +27,7 @@ class HeldOut(NamedTuple):
     by: str
 
     def notes(self) -> dict[str, Any]:
-        """All fields under the names that a log has for them."""
+        """Fields by their names in a log."""
         return {"held": self.size, "lines": self.lines, "table": self.table, "by": self.by}
 
     def __str__(self) -> str:

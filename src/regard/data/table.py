@@ -76,7 +76,7 @@ def files(path: str) -> list[str]:
 
 
 def _joined(path: str) -> bool:
-    """True if it names several tables, and is no file with a + in its own name."""
+    """Return True if a name joins several tables, and is no file with a + in its own name."""
     return AND in path and not all(os.path.exists(part) for part in path.split(BETWEEN))
 
 
@@ -139,7 +139,7 @@ def _tsv(path: str, columns: Columns, within: Read) -> Iterator[Record]:
 
 
 def _position(column: str, names: Sequence[str], header: Line | None, need: bool = True) -> int | None:
-    """Index of a column, from 0; None where there is none and none is needed."""
+    """Index of a column, from 0; None for an absent column that is not required."""
     number = numbered(column)
     if number is not None or header is None:
         return number
@@ -161,7 +161,7 @@ def _cell(cells: Sequence[str], position: int | None, line: Line, side: str) -> 
 
 
 def rows(path: str, limit: int = LIMIT, bounds: Bounds = Bounds()) -> Iterator[tuple[Row, str]]:
-    """Values of each line of a JSONL file, with their position."""
+    """Rows of a JSONL file, each with its place."""
     return (_parse_row(line) for line in lines(path, limit, bounds))
 
 
@@ -186,7 +186,7 @@ def _jsonl(path: str, columns: Columns, within: Read) -> Iterator[Record]:
 
 
 def value(row: Row, column: str, where: str, need: bool = True) -> Any:
-    """Value of one column of a line; None where there is no such column and none is needed."""
+    """Value of a column in a row; None for an absent column that is not required."""
     values = list(row.values()) if isinstance(row, dict) else row
     number = numbered(column)
     if isinstance(row, dict) and column in row:

@@ -214,7 +214,7 @@ class BeamSearch:
         if len(pools) == 1:
             return pools[0][: self.rules.best]
         return diverse.merge_groups(
-            pools, self.rules.best, lambda each: tuple(self.history.backtrace(each, weights=False).tokens)
+            pools, self.rules.best, lambda ending: tuple(self.history.backtrace(ending, weights=False).tokens)
         )
 
     def cover(
@@ -248,7 +248,9 @@ class BeamSearch:
             sentence = active.sentences[place]
             normalised = penalise_length(score, length, self.rules.length_penalty) + covered[row]
             ending = Ending(sentence, length - 1, row, token, logprob, score, normalised, finished)
-            insort(self.pools[sentence][group], ending, key=lambda each: (not each.finished, -each.normalised))
+            insort(
+                self.pools[sentence][group], ending, key=lambda candidate: (not candidate.finished, -candidate.normalised)
+            )
 
     def done(self, sentence: int, growing: float, group: int = 0) -> bool:
         """Return True if a group is done, `growing` being the score of its best active hypothesis."""

@@ -25,9 +25,9 @@ class ForcedBOS:
     def __init__(self, decoder: Decoder, first: int):
         self.decoder, self.first = decoder, first
 
-    def __call__(self, *given: Any, **options: Any) -> Step:
+    def __call__(self, *arguments: Any, **options: Any) -> Step:
         """Forward with teacher forcing, unchanged: the target has its own first token."""
-        return self.decoder(*given, **options)
+        return self.decoder(*arguments, **options)
 
     def remember(self, encoded: Any) -> Tree:
         return self.decoder.remember(encoded)

@@ -41,9 +41,9 @@ def limit_lengths(source: Source, most: int, times: float = 3.0) -> list[int]:
 def resolve_limits(length: int | Sequence[int], memory: Tree) -> list[int]:
     """Maximum length of each sentence's target, EOS included: one number for all, or one for each."""
     sentences = find_tensor(memory).shape[0]
-    each = [length] * sentences if isinstance(length, int) else [int(one) for one in length]
-    if len(each) != sentences:
-        raise ValueError(f"length needs one number, or one for each of the {sentences} sentences, got {len(each)}")
-    if any(one < 0 for one in each):
-        raise ValueError(f"length needs to be 0 or more tokens, got {min(each)}")
-    return each
+    limits = [length] * sentences if isinstance(length, int) else [int(limit) for limit in length]
+    if len(limits) != sentences:
+        raise ValueError(f"length needs one number, or one for each of the {sentences} sentences, got {len(limits)}")
+    if any(limit < 0 for limit in limits):
+        raise ValueError(f"length needs to be 0 or more tokens, got {min(limits)}")
+    return limits

@@ -26,7 +26,9 @@ def rank_by_utility(hypotheses: Sequence[Hypothesis], utility: Utility, *, sampl
         if sampled
         else normalise_scores([hypothesis.score for hypothesis in hypotheses])
     )
-    distinct = {tuple(hypothesis.tokens): hypothesis for hypothesis in sorted(hypotheses, key=lambda each: each.score)}
+    distinct = {
+        tuple(hypothesis.tokens): hypothesis for hypothesis in sorted(hypotheses, key=lambda candidate: candidate.score)
+    }
     weights = dict.fromkeys(distinct, 0.0)
     for hypothesis, share in zip(hypotheses, shares, strict=True):
         weights[tuple(hypothesis.tokens)] += share
@@ -34,7 +36,7 @@ def rank_by_utility(hypotheses: Sequence[Hypothesis], utility: Utility, *, sampl
         hypothesis._replace(normalised=sum(share * utility(hypothesis.tokens, other) for other, share in weights.items()))
         for hypothesis in distinct.values()
     ]
-    return sorted(valued, key=lambda each: (not each.finished, -each.normalised, -each.score))
+    return sorted(valued, key=lambda candidate: (not candidate.finished, -candidate.normalised, -candidate.score))
 
 
 def normalise_scores(scores: Sequence[float]) -> list[float]:

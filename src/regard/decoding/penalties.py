@@ -28,5 +28,5 @@ def penalise_coverage(
 
     It is 0 for a source that is covered, and negative else.
     """
-    each = coverage.clamp(MIN_COVERAGE, 1.0).log()
-    return (each if keep is None else each.masked_fill(~keep, 0.0)).sum(-1)
+    log_coverage = coverage.clamp(MIN_COVERAGE, 1.0).log()
+    return (log_coverage if keep is None else log_coverage.masked_fill(~keep, 0.0)).sum(-1)

@@ -69,8 +69,8 @@ class Sampler:
     def __call__(self, logs: Float[Tensor, "rows vocabulary"]) -> Int[Tensor, " rows"]:
         shares = self.shares(logs)
         where = shares.device if self.generator is None else self.generator.device
-        drawn = torch.multinomial(shares.to(where), 1, generator=self.generator)
-        return drawn[:, 0].to(logs.device)
+        tokens = torch.multinomial(shares.to(where), 1, generator=self.generator)
+        return tokens[:, 0].to(logs.device)
 
     def shares(self, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Sampling probability of each token."""
@@ -80,9 +80,9 @@ class Sampler:
         if self.top_p < 1:
             shares, places = select_highest(heated.softmax(-1), heated.shape[-1])
             before = shares.cumsum(-1) - shares  # cumulative probability of the more likely ones
-            held = before < self.top_p
-            held[:, 0] = True
-            heated = heated.masked_fill(~torch.zeros_like(held).scatter(-1, places, held), IMPOSSIBLE)
+            nucleus = before < self.top_p
+            nucleus[:, 0] = True
+            heated = heated.masked_fill(~torch.zeros_like(nucleus).scatter(-1, places, nucleus), IMPOSSIBLE)
         return heated.softmax(-1)
 
 

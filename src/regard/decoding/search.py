@@ -75,7 +75,7 @@ class Searcher:
             few = 1 if several == 1 else beams
             hypotheses = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
         elif settings.mbr == "none" and best == 1 and settings.beam == 1 and not phrases:
-            return [[each] for each in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
+            return [[hypothesis] for hypothesis in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
         else:
             several = settings.mbr_candidates if settings.mbr != "none" else best
             beams = self.beams(several, phrases)
@@ -195,8 +195,8 @@ class Searcher:
             f"the attention of more than {FEW_SOURCES} inputs at once costs least during the search": weights
             and not self.attends_after(memory),
         }
-        given = next((reason for reason, applies in reasons.items() if applies), None)
-        return given or find_gpu_reason(decoder) or find_engine_module(decoder, memory)[0] or "it is in training"
+        obstacle = next((reason for reason, applies in reasons.items() if applies), None)
+        return obstacle or find_gpu_reason(decoder) or find_engine_module(decoder, memory)[0] or "it is in training"
 
     def _sample(
         self, decoder: Decoder, memory: Tree, lengths: Sequence[int], weights: bool, guard: Guard | None
@@ -205,7 +205,7 @@ class Searcher:
         generator = torch.Generator().manual_seed(self.seed)
         times = range(self.settings.mbr_candidates)
         sampled = [sample(decoder, memory, length=lengths, generator=generator, weights=weights, guard=guard) for _ in times]
-        return [list(each) for each in zip(*sampled, strict=True)]
+        return [list(samples) for samples in zip(*sampled, strict=True)]
 
     def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
         """First hypothesis of each text."""
@@ -216,7 +216,7 @@ class Searcher:
 
 
 def _attend(decoder: Decoder, memory: Tree, hypotheses: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-    """Add attention weights to hypotheses, computed by teacher forcing."""
+    """Hypotheses with their attention weights, computed by teacher forcing."""
     places = [(row, rank) for row, few in enumerate(hypotheses) for rank, tensor in enumerate(few) if tensor.tokens]
     filled = [[hypothesis._replace(weights={}) for hypothesis in few] for few in hypotheses]
     if places:

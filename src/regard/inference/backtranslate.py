@@ -100,8 +100,8 @@ def sample_sources(
         samples = sample(
             model.model.decoder, memory, length=most, temperature=temperature, generator=generator, unknown=False
         )
-        for index, each in zip(indices, samples, strict=True):
-            answers[index] = model.task.finish(model.codec.decode(each.tokens))
+        for index, hypothesis in zip(indices, samples, strict=True):
+            answers[index] = model.task.finish(model.codec.decode(hypothesis.tokens))
     return answers
 
 

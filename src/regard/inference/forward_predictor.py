@@ -113,7 +113,7 @@ class ForwardPredictor(Predictor):
 
     def encode(self, inputs: Sequence[Input]) -> list[Any]:
         """Examples of inputs."""
-        records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
+        records = [self.read(item, number) for number, item in enumerate(inputs, 1)]
         examples: list[Any] = self.codec.encode_all(records, "truncate").examples
         return examples
 

@@ -70,7 +70,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         config = configuration.check(tasks.find(name).Config, table)
     except ConfigError as error:
         raise ConfigError(f"{path / CONFIG}: {error}") from error
-    strange = [each.name for side in ("codec", "source", "target", "joint") for each in path.glob(f"{side}.*")]
+    strange = [file.name for side in ("codec", "source", "target", "joint") for file in path.glob(f"{side}.*")]
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
     kind = family(config)

@@ -111,9 +111,9 @@ class Predictor(ABC):
         """
         if best is not None and best < 1:
             raise ValueError(f"best needs to be 1 or more, got {best}")
-        single, each = split_inputs(inputs)
-        answers: list[list[Prediction]] = [[] for _ in each]
-        for index, predictions in self.predict_unordered(each, best=best or 1, align=align, **options):
+        single, items = split_inputs(inputs)
+        answers: list[list[Prediction]] = [[] for _ in items]
+        for index, predictions in self.predict_unordered(items, best=best or 1, align=align, **options):
             answers[index] = predictions
         if best is not None:
             return answers[0] if single else answers

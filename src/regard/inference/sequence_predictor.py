@@ -124,7 +124,7 @@ class SequencePredictor(Predictor):
         constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        records = [self.read(each, number) for number, each in enumerate(inputs, 1)]
+        records = [self.read(item, number) for number, item in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
         looking = align or translations is not None
         for index, hypotheses in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):

@@ -60,9 +60,9 @@ def encode_answers(
         raise ValueError(f"trace needs a target for each of {len(inputs)} texts, got {len(targets)}")
     if targets is None:
         check_traceable(predictor.config.search)
-    for number, each in enumerate(inputs):
+    for number, item in enumerate(inputs):
         target = None if targets is None else targets[number]
-        encoded = predictor.codec.encode(predictor.read_pair(each, target, number + 1))
+        encoded = predictor.codec.encode(predictor.read_pair(item, target, number + 1))
         tree = None
         if encoded.target is None:
             wish = ConstraintSpec() if constraints is None else constraints[number]

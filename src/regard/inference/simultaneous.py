@@ -112,7 +112,7 @@ def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
 def _behind(first: Memory, second: Memory) -> Memory:
     assert first.keep is not None
     assert second.keep is not None
-    keys, values = (torch.cat(each, dim=2) for each in zip(first[:2], second[:2], strict=True))
+    keys, values = (torch.cat(pair, dim=2) for pair in zip(first[:2], second[:2], strict=True))
     return Memory(keys, values, torch.cat((first.keep, second.keep), dim=1))
 
 

@@ -59,7 +59,7 @@ class Health:
 
 
 def takes_statistics(model: nn.Module) -> bool:
-    """True if a model has attentions that compute statistics."""
+    """Return True if a model can compute attention statistics."""
     wanted = inspect.signature(model.forward).parameters
     return {"statistics", "weights"} <= set(wanted) or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in wanted.values()
@@ -114,7 +114,7 @@ def watched(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
 
 
 def figures(attended: Attended) -> dict[str, float | int]:
-    """Metrics from the statistics of one attention.
+    """Summary of the statistics of one attention.
 
     entropy      mean over queries of H / log(keys in sight): 0 looks at one key, 1 at all alike
     coverage     mean over keys of min(1, received / what an even spread would give): 1 when nothing is overlooked
@@ -122,21 +122,21 @@ def figures(attended: Attended) -> dict[str, float | int]:
     dead         heads that look everywhere alike, or that look at one same key whatever the query
     heads        how many there are
     """
-    held = attended.statistics
-    allowed = (held["uniform"] > 0).sum(-1, keepdim=True)  # batch heads 1
-    possible = allowed.clamp_min(2).to(held["entropy"].dtype).log()
-    share = held["entropy"] / possible
-    fair = held["received"] / held["uniform"].clamp_min(1e-9)
-    covered = torch.where(held["uniform"] > 0, fair.clamp(max=1.0), 0.0).sum(-1) / allowed[..., 0].clamp_min(1)
+    statistics = attended.statistics
+    allowed = (statistics["uniform"] > 0).sum(-1, keepdim=True)  # batch heads 1
+    possible = allowed.clamp_min(2).to(statistics["entropy"].dtype).log()
+    share = statistics["entropy"] / possible
+    fair = statistics["received"] / statistics["uniform"].clamp_min(1e-9)
+    covered = torch.where(statistics["uniform"] > 0, fair.clamp(max=1.0), 0.0).sum(-1) / allowed[..., 0].clamp_min(1)
     even = (share >= SAME).flatten(2).all(-1).all(0)
-    first = held["argmax"][:, :, :1]
-    stuck = ((held["argmax"] == first) & (held["max"] >= SAME)).all(-1).all(0)
-    several = held["argmax"].shape[-1] > 1 and bool((allowed > 1).all())
+    first = statistics["argmax"][:, :, :1]
+    stuck = ((statistics["argmax"] == first) & (statistics["max"] >= SAME)).all(-1).all(0)
+    several = statistics["argmax"].shape[-1] > 1 and bool((allowed > 1).all())
     dead = int((even | stuck).sum()) if several else 0
     return {
         "entropy": share.mean().item(),
         "coverage": covered.mean().item(),
-        "diagonality": correlation(held["mean_position"]).mean().item(),
+        "diagonality": correlation(statistics["mean_position"]).mean().item(),
         "dead": dead,
         "heads": int(even.numel()),
     }

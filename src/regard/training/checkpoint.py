@@ -53,17 +53,17 @@ def load(path: Path) -> Checkpoint:
 
 def newest(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that is whole; those found damaged on the way are moved aside, with a warning each."""
-    there = steps(folder)
-    for step in reversed(there):
+    saved = steps(folder)
+    for step in reversed(saved):
         path = folder / str(step)
         try:
             return load(path)
         except DamagedError as damage:
             aside = move_aside(path)
-            left = (
-                "going on from the checkpoint before it" if step != there[0] else "there is no other: training begins anew"
+            consequence = (
+                "going on from the checkpoint before it" if step != saved[0] else "there is no other: training begins anew"
             )
-            text = f"{damage}; moved to {aside.name}, {left}"
+            text = f"{damage}; moved to {aside.name}, {consequence}"
             warnings.warn(text, DamagedWarning, stacklevel=2)
     return None
 
@@ -80,8 +80,8 @@ def regular(folder: Path, every: int) -> list[int]:
 
 def prune(folder: Path, keep: int, every: int) -> None:
     """Keep the newest two of all and the newest `keep` of the regular ones."""
-    kept = {*steps(folder)[-2:], *regular(folder, every)[-keep:]}
-    for step in set(steps(folder)) - kept:
+    recent = {*steps(folder)[-2:], *regular(folder, every)[-keep:]}
+    for step in set(steps(folder)) - recent:
         io.remove(folder / str(step))
 
 

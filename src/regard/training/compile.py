@@ -16,7 +16,7 @@ from regard.models.encoders.transformer import Layer as EncoderLayer
 from regard.user_cache import set_compiler_cache
 
 PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("attend",), DecoderLayer: ("attend", "transform")}
-"""Compiled methods of each layer."""
+"""Layers with the names of their methods that are compiled."""
 BACKEND = "inductor"
 
 
@@ -32,8 +32,8 @@ class Compiled:
         ]
 
     def __enter__(self) -> None:
-        for layer, name, made in self.parts:
-            layer.__dict__[name] = made  # which hides the method of the class
+        for layer, name, compiled in self.parts:
+            layer.__dict__[name] = compiled  # which hides the method of the class
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for layer, name, _ in self.parts:

@@ -18,7 +18,7 @@ from regard.training.experiment import CapturableLoss, Experiment
 from regard.training.gradient import accumulate, out_of_memory, release
 
 MOST = 256
-"""Most shapes that are captured; further ones are computed kernel by kernel."""
+"""Maximum number of captured shapes; batches of further shapes launch their kernels one by one."""
 Shape = tuple[torch.Size, ...]
 
 
@@ -54,7 +54,7 @@ class Graphed:
 
     def __init__(self, cost: Callable[[AnyBatch], Loss], device: torch.device, learned: Sequence[Tensor]):
         self.cost, self.device, self.learned, self.most = cost, device, learned, MOST
-        self.seen = set[Shape]()
+        self.computed = set[Shape]()
         self.captured = dict[Shape, Captured]()
         self.pool = torch.cuda.graph_pool_handle()
 
@@ -62,14 +62,14 @@ class Graphed:
         """The loss of a batch, its gradients added to those of the batches before."""
         batch = batch.round_shape()
         shape = _shape(batch)
-        if shape not in self.captured and shape in self.seen and len(self.captured) < self.most:
+        if shape not in self.captured and shape in self.computed and len(self.captured) < self.most:
             try:
                 self.captured[shape] = self.capture(batch)
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
                 self.forget()
-        self.seen.add(shape)
+        self.computed.add(shape)
         if shape in self.captured:
             return self.replay(self.captured[shape], batch)
         return self.run(batch.to(self.device))
@@ -80,23 +80,23 @@ class Graphed:
         release()
 
     def run(self, batch: AnyBatch) -> Loss:
-        """Compute the loss and its gradients eagerly, kernel by kernel."""
+        """Loss and gradients of a batch, without a graph."""
         loss = self.cost(batch)
         accumulate(loss.total, self.learned)
         return _detached(loss)
 
     def capture(self, batch: AnyBatch) -> Captured:
-        """Record what `run` would do, without doing it."""
-        held, graph = _plain(batch).to(self.device), torch.cuda.CUDAGraph()
+        """Capture `run` of a batch as a CUDA graph, without computing it."""
+        static_batch, graph = _plain(batch).to(self.device), torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
-            loss = self.run(held)
-        return Captured(graph, held, loss)
+            loss = self.run(static_batch)
+        return Captured(graph, static_batch, loss)
 
     def replay(self, captured: Captured, batch: AnyBatch) -> Loss:
-        """Do what was recorded, with this batch. All graphs share their memory, so the loss is copied out of it at once."""
-        for held, given in zip(tensors(captured.batch), tensors(batch), strict=True):
-            held.copy_(given, non_blocking=True)
+        """Replay a graph with this batch. All graphs share their memory, so the loss is copied out of it at once."""
+        for buffer, tensor in zip(tensors(captured.batch), tensors(batch), strict=True):
+            buffer.copy_(tensor, non_blocking=True)
         captured.graph.replay()
         loss = captured.loss
         parts = {name: _number(value, loss.total).clone() for name, value in loss.parts.items()}
@@ -104,7 +104,7 @@ class Graphed:
 
 
 def pinned(batch: AnyBatch) -> AnyBatch:
-    """Copy a batch to pinned memory, which a GPU reads while the host goes on."""
+    """Batch in memory that a GPU can read by itself, while the host goes on."""
     return map_tensors(Tensor.pin_memory, batch)
 
 
@@ -120,7 +120,7 @@ def _plain(batch: AnyBatch) -> AnyBatch:
 
 
 def _detached(loss: Loss) -> Loss:
-    """All numbers on the device: one that is copied there later would be waited for."""
+    """Loss with all its numbers on the device: one that is copied there later would be waited for."""
     total = loss.total.detach()
     parts = {name: _number(value, total).detach() for name, value in loss.parts.items()}
     return Loss(total, _number(loss.tokens, total), parts)

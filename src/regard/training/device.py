@@ -13,10 +13,10 @@ def choose(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise ConfigError(f"--device or train.device needs to be auto, cpu, cuda or cuda:1, got {name!r}") from error
-    there = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= there:
+    gpus = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= gpus:
         raise ConfigError(
-            f"--device or train.device is {name!r}, and this machine has {there} GPUs; auto takes what there is"
+            f"--device or train.device is {name!r}, and this machine has {gpus} GPUs; auto takes what there is"
         )
     if device.type not in ("cpu", "cuda"):
         try:

@@ -54,7 +54,7 @@ class Average:
 
 
 def averaged(model: nn.Module) -> dict[str, Tensor]:
-    """Averaged tensors: all trained parameters."""
+    """Parameters that are averaged: all that are trained."""
     return {name: tensor for name, tensor in named(model).items() if tensor.requires_grad}
 
 
@@ -91,5 +91,5 @@ def saved_weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Those whose name begins with `prefix`, without it."""
+    """Tensors whose name begins with `prefix`, named without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -50,9 +50,9 @@ def accumulate(total: Tensor, learned: Sequence[Tensor]) -> None:
     """Add the gradients of a sum to those that are there, in one go: one by one, each would be a kernel of its own."""
     gradients = torch.autograd.grad(total, list(learned), allow_unused=True)
     pairs = [(parameter, gradient) for parameter, gradient in zip(learned, gradients, strict=True) if gradient is not None]
-    there = [(parameter.grad, gradient) for parameter, gradient in pairs if parameter.grad is not None]
-    if there:
-        torch._foreach_add_([before for before, _ in there], [more for _, more in there])
+    existing = [(parameter.grad, gradient) for parameter, gradient in pairs if parameter.grad is not None]
+    if existing:
+        torch._foreach_add_([before for before, _ in existing], [more for _, more in existing])
     for parameter, gradient in pairs:
         if parameter.grad is None:
             parameter.grad = torch.empty_like(parameter).copy_(gradient)
@@ -69,14 +69,14 @@ def split(batch: AnyBatch, parts: int) -> list[AnyBatch]:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """True if an error means that memory, of the device or of the machine, did not suffice."""
+    """Return True if an error means that the device or the machine is out of memory."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and SIGNS.search(str(error)) is not None
 
 
 def advice(error: BaseException, where: str) -> str:
-    """Advice where memory does not suffice and no batch can be split further."""
+    """Advice for a batch that runs out of memory and cannot be split further."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return (
         f"out of memory {where} ({reason}). Lower data.max_source_length and data.max_target_length (of pictures "

@@ -36,9 +36,9 @@ class Log:
         self.path, self.check = directory / NAME, check
         self.board = board(directory / "tensorboard", step) if tensorboard else None
         written = self.path.read_bytes().splitlines() if self.path.exists() else []
-        kept = [line for line in written if _step(line) <= step][:lines]
-        atomic.write(self.path, b"".join(line + b"\n" for line in kept))
-        self.lines = len(kept)
+        remaining = [line for line in written if _step(line) <= step][:lines]
+        atomic.write(self.path, b"".join(line + b"\n" for line in remaining))
+        self.lines = len(remaining)
 
     def __enter__(self) -> "Log":
         return self
@@ -73,7 +73,7 @@ def _append(file: io.FileIO, line: bytes) -> None:
 
 
 def finite(value: Any) -> Any:
-    """Replace every number that is not finite by None, so that it can be written as JSON."""
+    """Replace every number that is not finite by None, so that JSON can hold the record."""
     if isinstance(value, Mapping):
         return {name: finite(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):

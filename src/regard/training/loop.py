@@ -74,8 +74,8 @@ class Loop:
         self.counters = self.update.state.counters
         self.speed = Speed(self.counters.seconds, self.counters.stretch)
         self.health = Health(experiment, self.update.device)
-        made = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
-        self.callbacks: list[Callback] = [callback for callback in made if callback is not None]
+        callbacks = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
+        self.callbacks: list[Callback] = [callback for callback in callbacks if callback is not None]
 
     def run(self) -> dict[str, Any]:
         """Steps, evaluations and checkpoints until there is a reason to stop."""
@@ -136,11 +136,11 @@ class Loop:
             self.update.settle(self.speed)
 
     def due(self, every: int, reason: str | None) -> bool:
-        """True if something is due that is done every so many steps and at the end."""
+        """Return True at every so many steps, and at the end."""
         return reason is not None or (every > 0 and self.counters.step > 0 and self.counters.step % every == 0)
 
     def reason(self) -> str | None:
-        """Reason why the training is over, or None."""
+        """Reason why the training is over; None while it goes on."""
         if self.counters.step >= self.settings.max_steps:
             epochs, steps = self.settings.max_epochs, f"{self.settings.max_steps} steps"
             return f"all {steps} are done" if epochs is None else f"all {epochs:g} epochs are done, which are {steps}"
@@ -159,4 +159,4 @@ class Loop:
             news = {"step": step, **self.speed.record(), **self.update.last, "skipped": self.counters.skipped}
             health = self.health.measure(self.update.state.model, self.speed.elapsed())
             self.log.write(news | ({"attention": health} if health else {}))
-            self.display.show(news, self.speed.left(step, self.settings.max_steps, self.settings.max_minutes))
+            self.display.show(news, self.speed.estimate_remaining(step, self.settings.max_steps, self.settings.max_minutes))

@@ -20,7 +20,7 @@ LAYERS = (EncoderLayer, DecoderLayer)
 
 
 class Lent(NamedTuple):
-    """Owner of bf16 copies: an attention whose projections are packed, or the one linear layer itself.
+    """Module that computes with copies: an attention whose projections are packed, or a single linear layer.
 
     `around` adds the bias in place of a layer whose output nobody else looks at.
     """
@@ -31,7 +31,7 @@ class Lent(NamedTuple):
 
     @property
     def biased(self) -> bool:
-        """True if it has a bias to add itself."""
+        """True if the module adds a bias of its own."""
         return self.parts[0].bias is not None and self.around is None
 
     def lend(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -65,10 +65,10 @@ class Halved:
         sizes = [len(group.parts) for group in (*self.lent, *biased)]
         parameters = [part.weight for group in self.lent for part in group.parts]
         parameters += [part.bias for group in biased for part in group.parts]
-        made = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
-        weights = [next(made) for _ in self.lent]
+        halves = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
+        weights = [next(halves) for _ in self.lent]
         for group, weight in zip(self.lent, weights, strict=True):
-            group.lend(weight, next(made) if group.biased else None)
+            group.lend(weight, next(halves) if group.biased else None)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for group in self.lent:
@@ -107,7 +107,7 @@ def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
 
 
 def alike(parts: tuple[nn.Module, ...]) -> bool:
-    """True if linear layers can be one: of the same input, the same output, and all with a bias or none."""
+    """Return True if linear layers can be packed into one: of equal input and output sizes, all with a bias or none."""
     if not all(type(part) is nn.Linear for part in parts):
         return False
     return len({(part.weight.shape, part.bias is None) for part in parts}) == 1
@@ -122,11 +122,11 @@ class Halves(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         remaining = iter(weights)
         groups = [[next(remaining) for _ in range(size)] for size in sizes]
-        made = [group[0].new_empty((sum(map(len, group)), *group[0].shape[1:]), dtype=half) for group in groups]
-        wholes = zip(made, groups, strict=True)
+        halves = [group[0].new_empty((sum(map(len, group)), *group[0].shape[1:]), dtype=half) for group in groups]
+        wholes = zip(halves, groups, strict=True)
         rows = [part for whole, group in wholes for part in torch.split(whole, list(map(len, group)))]
         torch._foreach_copy_(rows, list(weights))
-        return tuple(made)
+        return tuple(halves)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -138,8 +138,10 @@ class Halves(torch.autograd.Function):
             mine = [next(kinds) for _ in range(size)]
             rows += [None] * size if gradient is None else torch.split(gradient, [length for length, _ in mine])
             wide += [kind for _, kind in mine]
-        made = [None if row is None else torch.empty_like(row, dtype=kind) for row, kind in zip(rows, wide, strict=True)]
-        there = [(new, row) for new, row in zip(made, rows, strict=True) if new is not None and row is not None]
-        if there:
-            torch._foreach_copy_([new for new, _ in there], [row for _, row in there])
-        return None, None, *made
+        gradients = [
+            None if row is None else torch.empty_like(row, dtype=kind) for row, kind in zip(rows, wide, strict=True)
+        ]
+        pairs = [(new, row) for new, row in zip(gradients, rows, strict=True) if new is not None and row is not None]
+        if pairs:
+            torch._foreach_copy_([new for new, _ in pairs], [row for _, row in pairs])
+        return None, None, *gradients

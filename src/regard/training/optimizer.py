@@ -38,7 +38,7 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
 
 
 def ahead(optimiser: Optimizer) -> bool:
-    """True if a step may begin before its loss is known to be finite: fused optimizers read that on the device."""
+    """Return True if a step may be launched before its check is known: a fused optimizer reads the check on the device."""
     return all(group.get("fused") for group in optimiser.param_groups)
 
 
@@ -112,12 +112,12 @@ def names(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None)
 
 
 def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> dict[str, Tensor]:
-    """State of the optimizer for each parameter, flat: "<parameter>.<entry>"."""
-    held = optimiser.state_dict()["state"]
+    """State of the optimizer for each parameter, flat: "<parameter>.<name>"."""
+    states = optimiser.state_dict()["state"]
     return {
         f"{name}.{what}": value.detach().cpu().contiguous()
         for number, name in enumerate(names(model, optimiser, loss))
-        for what, value in held.get(number, {}).items()
+        for what, value in states.get(number, {}).items()
         if isinstance(value, Tensor)
     }
 
@@ -125,8 +125,8 @@ def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None)
 def restore(model: nn.Module, optimiser: Optimizer, tensors: dict[str, Tensor], loss: nn.Module | None = None) -> None:
     """Give the optimiser its memory back."""
     numbers = {name: number for number, name in enumerate(names(model, optimiser, loss))}
-    held: dict[int, dict[str, Tensor]] = {}
+    states: dict[int, dict[str, Tensor]] = {}
     for path, value in tensors.items():
         name, _, what = path.rpartition(".")
-        held.setdefault(numbers[name], {})[what] = value.clone()
-    optimiser.load_state_dict({"state": held, "param_groups": optimiser.state_dict()["param_groups"]})
+        states.setdefault(numbers[name], {})[what] = value.clone()
+    optimiser.load_state_dict({"state": states, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 LOST = (errno.EPIPE, errno.EIO, errno.EBADF)
-"""Errors of writing to an output that has no reader any more."""
+"""Error codes of writing to a stream that has lost its reader."""
 
 
 class Stream:

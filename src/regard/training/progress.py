@@ -21,7 +21,7 @@ class Display(Protocol):
 
     def advance(self, step: int) -> None: ...
 
-    def show(self, record: Mapping[str, Any], left: float | None) -> None: ...
+    def show(self, record: Mapping[str, Any], remaining: float | None) -> None: ...
 
     def say(self, text: str) -> None: ...
 
@@ -34,7 +34,7 @@ def open_display(steps: int, quiet: bool = False, stream: Any = None) -> Display
     return Bar(steps, stream) if stream.isatty() else Lines(stream)
 
 
-def format_record(record: Mapping[str, Any], left: float | None) -> str:
+def format_record(record: Mapping[str, Any], remaining: float | None) -> str:
     """loss 2.031 · 5,120 tokens/s · 1:30 left."""
     loss = record.get("loss")
     parts = [f"loss {loss:.3f}" if loss is not None else "loss -", f"{record.get('tokens_per_second', 0):,.0f} tokens/s"]
@@ -46,8 +46,8 @@ def format_record(record: Mapping[str, Any], left: float | None) -> str:
         parts.append(f"{100 * waited:.0f} % of the time waiting for batches")
     if record.get("skipped"):
         parts.append(f"{record['skipped']} skipped")
-    if left is not None:
-        parts.append(f"{format_time(left)} left")
+    if remaining is not None:
+        parts.append(f"{format_time(remaining)} left")
     return " · ".join(parts)
 
 
@@ -73,9 +73,9 @@ class Lines:
     def advance(self, step: int) -> None:
         """Steps alone are no news."""
 
-    def show(self, record: Mapping[str, Any], left: float | None) -> None:
+    def show(self, record: Mapping[str, Any], remaining: float | None) -> None:
         """A line of figures."""
-        self.say(f"step {record['step']} · {format_record(record, left)}")
+        self.say(f"step {record['step']} · {format_record(record, remaining)}")
 
     def say(self, text: str) -> None:
         """A line of text."""
@@ -105,9 +105,9 @@ class Bar:
         """Fill the bar up to this step."""
         self.bar.update(self.task, completed=step)
 
-    def show(self, record: Mapping[str, Any], left: float | None) -> None:
+    def show(self, record: Mapping[str, Any], remaining: float | None) -> None:
         """Put the figures behind the bar."""
-        self.bar.update(self.task, figures=format_record(record, left))
+        self.bar.update(self.task, figures=format_record(record, remaining))
 
     def say(self, text: str) -> None:
         """A line above the bar."""

@@ -31,11 +31,11 @@ from regard.training.snapshot import verify as verify
 CONFIG = "config.toml"
 MODEL = "model.safetensors"
 ENSEMBLE = "ensemble.json"
-"""File that an ensemble has in place of config and weights."""
+"""Settings of an ensemble, in place of the config and the weights."""
 STEP = "step.onnx"
-"""File that a directory of exported graphs has in place of the weights."""
+"""Graph of a decoder step, in place of the weights, in an exported model."""
 ARCHIVE = ".zip"
-"""Suffix of such a directory in one file."""
+"""Suffix of an exported model in one file."""
 PUBLISHED, PUBLISHING = "published", "publishing"
 """Entries of a manifest: the record of the model that the directory holds, and of one that is about to replace it."""
 FREE = {
@@ -61,9 +61,9 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = path / "checkpoints"
-        self.held = ExitStack()
+        self.locks = ExitStack()
         self.entered = False
-        """True if some training had entered the directory before, so that its incomplete files may be removed."""
+        """True if a training had entered the directory before, so that its half-written files may be swept."""
         self.identity: tuple[int, int] | None = None
         """Device and inode of the directory while its lock is held: a path may come to name another one."""
         self.table: dict[str, Any] | None = None
@@ -74,15 +74,15 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             check_entries(self.path)
             self.entered = (self.path / lock.NAME).exists()
-            self.held.enter_context(Lock(self.path))
+            self.locks.enter_context(Lock(self.path))
             self.identity = _identity(self.path)
         except OSError as error:
-            self.held.close()
+            self.locks.close()
             raise self._unwritable(error) from error
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.held.close()
+        self.locks.close()
         identity, self.identity, self.table = self.identity, None, None
         if isinstance(error, OSError) and self.contains(error):
             if identity != _identity(self.path):
@@ -94,23 +94,23 @@ class RunDirectory:
 
     def claim(self, experiment: Experiment) -> None:
         """Make the directory this experiment's, or see that it already is."""
-        there = is_run(self.path)
+        existing = is_run(self.path)
         try:
             self.checkpoints.mkdir(exist_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        if there or self.entered:
+        if existing or self.entered:
             io.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
             io.sweep(self.checkpoints)
-        there = there and has_work(self.path)
-        if there:
+        existing = existing and has_work(self.path)
+        if existing:
             self.manifest()  # of another format, its settings have other names
             same_config(self.path, experiment.config, experiment.task)
         files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
         self.check()
         known = self.manifest()["files"]
         for name, data in files.items():
-            if there and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
+            if existing and name != CONFIG and known.get(name, manifest.digest(data)) != manifest.digest(data):
                 raise RefusedError(
                     f"{self.path / name} was made from other data: what this run would put there differs; "
                     "give it the data it was started with, or choose another directory"
@@ -152,7 +152,7 @@ class RunDirectory:
                 io.write(self.path / name, data)
 
     def manifest(self) -> dict[str, Any]:
-        """Manifest of the directory, settled after a kill between two files of one change."""
+        """The manifest, settled after a kill between two files of one change."""
         path = self.path / manifest.NAME
         empty: dict[str, Any] = {"files": {}, "pending": {}}
         if self.table is None and not path.exists():
@@ -174,7 +174,7 @@ class RunDirectory:
         if isinstance(record, dict) and record.get("sha256") == table["files"].get(MODEL):
             table[PUBLISHED] = record
         cut_short = bool(table["pending"])
-        table = {name: held for name, held in table.items() if name not in ("format", "versions")} | {"pending": {}}
+        table = {name: value for name, value in table.items() if name not in ("format", "versions")} | {"pending": {}}
         if self.identity is not None:
             self.table = table
             if cut_short:  # it may be the last change, and others read the manifest too
@@ -188,12 +188,12 @@ class RunDirectory:
         self._seal({**self.manifest(), name: value})
 
     def holds(self, name: str, expected: str | None = None) -> bool:
-        """True if a file exists and has the digest that was written last, or `expected`."""
+        """Return True if a file exists with the digest of the manifest, or with the `expected` one."""
         expected = self.manifest()["files"].get(name) if expected is None else expected
         return expected is not None and _digest(self.path / name) == expected
 
     def contains(self, error: OSError) -> bool:
-        """True if an error is about writing here: to a path inside, or to a full disk."""
+        """Return True if an error is about writing here: to a path inside, or to a full disk."""
         if error.filename is None or isinstance(error.filename, int):
             return error.errno in io.FULL
         return Path(os.path.abspath(os.fsdecode(error.filename))).is_relative_to(os.path.abspath(self.path))
@@ -239,10 +239,10 @@ def is_run(path: Path) -> bool:
         raise RefusedError(f"{path} is an ensemble of trained models: train into another directory")
     if (path / STEP).exists():
         raise RefusedError(f"{path} is an exported model: train into another directory")
-    there = (path / CONFIG).exists()
-    if there and not (path / manifest.NAME).exists():
+    has_config = (path / CONFIG).exists()
+    if has_config and not (path / manifest.NAME).exists():
         raise RefusedError(f"{path} has a {CONFIG} and no {manifest.NAME}: it is no run; choose another directory")
-    return there
+    return has_config
 
 
 def has_work(path: Path) -> bool:
@@ -270,7 +270,7 @@ def written(experiment: Experiment) -> bytes:
 
 
 def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
-    """Codec files, by name."""
+    """Files of the codec by name, with their content."""
     with io.room(path), tempfile.TemporaryDirectory(dir=path, prefix=io.TEMPORARY) as folder:
         experiment.codec.save(Path(folder))
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())

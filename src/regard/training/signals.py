@@ -41,7 +41,7 @@ class Interruption:
         self.before = {}
 
     def catch(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal.
+        """Signal handler: note the signal and restore the former handlers, so that a second signal ends the process.
 
         A closing terminal hangs up twice, once by the kernel and once by the shell: the second time asks for nothing new.
         """
@@ -56,7 +56,7 @@ class Interruption:
             raise self.exit()
 
     def lose_reader(self) -> None:
-        """Handle the loss of the reader of the output."""
+        """Ask for a stop because the output has lost its reader."""
         self.signal = self.signal or signal.SIGPIPE
 
     def exit(self) -> Interrupted:

@@ -22,9 +22,9 @@ MOST = 1000
 LARGE = {".onnx": 2**31, ".safetensors": MEMORY}
 """The most bytes of graphs, which protobuf sets, and of weights; all other files share what SMALL says."""
 PUBLISHES = 10
-"""Number of times that a reading begins again because a training has published meanwhile."""
+"""Maximum number of repeated readings, each after a training has published during the one before."""
 
-Found = TypeVar("Found")
+Contents = TypeVar("Contents")
 
 
 class Snapshot(NamedTuple):
@@ -46,7 +46,7 @@ class Snapshot(NamedTuple):
 
     @property
     def folder(self) -> "MemoryFolder":
-        """These files under the names that they have in a folder."""
+        """Temporary folder with links to these files, for code that reads a folder."""
         return MemoryFolder(self.path, self.files)
 
 
@@ -99,7 +99,7 @@ def verify(path: Path) -> dict[str, bytes]:
     return retry_on_publish(path, lambda sealed: read_snapshot(path, sealed)).files
 
 
-def retry_on_publish(path: Path, read: Callable[[bytes], Found]) -> Found:
+def retry_on_publish(path: Path, read: Callable[[bytes], Contents]) -> Contents:
     """Read a directory by the bytes of its manifest, and again if they change while what is read does not fit them."""
     sealed = _sealed(path)
     for _ in range(PUBLISHES):
@@ -131,12 +131,12 @@ def read_snapshot(path: Path, sealed: bytes, omit: Collection[str] = ()) -> Snap
 def files_in(table: dict[str, Any], path: Path) -> dict[str, Any]:
     """The table of a manifest whose files are names inside the directory, each with a digest."""
     for kind in ("files", "pending"):
-        held = table.get(kind)
-        if not isinstance(held, dict) or not all(isinstance(text, str) for text in held.values()):
+        entries = table.get(kind)
+        if not isinstance(entries, dict) or not all(isinstance(text, str) for text in entries.values()):
             raise DamagedError(f"{path}: its manifest has no table of {kind}")
-        if len(held) > MOST:
-            raise DamagedError(f"{path}: its manifest names {len(held):,} files, and a model has at most {MOST:,}")
-        for name in held:
+        if len(entries) > MOST:
+            raise DamagedError(f"{path}: its manifest names {len(entries):,} files, and a model has at most {MOST:,}")
+        for name in entries:
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise DamagedError(f"{path}: its manifest names {name!r}, which lies outside")
     return table

@@ -56,8 +56,8 @@ class State:
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor, flat."""
         tensors = {f"model.{name}": value for name, value in state_dict.weights(self.model).items()}
-        held = optimizer.state(self.model, self.optimiser, self.loss)
-        tensors |= {f"optimiser.{name}": value for name, value in held.items()}
+        optimizer_state = optimizer.state(self.model, self.optimiser, self.loss)
+        tensors |= {f"optimiser.{name}": value for name, value in optimizer_state.items()}
         if self.loss is not None:
             tensors |= {f"loss.{name}": value for name, value in state_dict.weights(self.loss).items()}
         if self.average is not None:
@@ -88,16 +88,18 @@ class State:
         if self.average is not None:
             _complete(self.average.values, part(tensors, "ema."), origin)
             state_dict.agree(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
-        held = part(tensors, "optimiser.")
-        unknown = {name.rpartition(".")[0] for name in held} - set(optimizer.names(self.model, self.optimiser, self.loss))
+        optimizer_state = part(tensors, "optimiser.")
+        unknown = {name.rpartition(".")[0] for name in optimizer_state} - set(
+            optimizer.names(self.model, self.optimiser, self.loss)
+        )
         if unknown:
             raise RefusedError(
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
-        _shaped(optimizer.named(self.model, self.loss), held, origin)
+        _shaped(optimizer.named(self.model, self.loss), optimizer_state, origin)
         plateau = TypeAdapter(Plateau).validate_python(checkpoint.counters["plateau"])
         state_dict.restore(self.model, part(tensors, "model."), origin)
-        optimizer.restore(self.model, self.optimiser, held, self.loss)
+        optimizer.restore(self.model, self.optimiser, optimizer_state, self.loss)
         if self.loss is not None:
             state_dict.restore(self.loss, part(tensors, "loss."), origin)
         if self.average is not None:
@@ -121,9 +123,9 @@ def _counters(checkpoint: Checkpoint) -> Counters:
         raise DamagedError(f"{checkpoint.path} has a counter {where} that is none: {what}") from error
 
 
-def _shaped(parameters: Mapping[str, nn.Parameter], held: Mapping[str, Tensor], origin: str) -> None:
+def _shaped(parameters: Mapping[str, nn.Parameter], optimizer_state: Mapping[str, Tensor], origin: str) -> None:
     """Raise unless what an optimiser holds of a parameter is one number or has the parameter's shape."""
-    for name, value in held.items():
+    for name, value in optimizer_state.items():
         wanted = parameters[name.rpartition(".")[0]].shape
         if value.ndim and value.shape != wanted:
             shapes = f"{tuple(value.shape)} there and {tuple(wanted)} here"

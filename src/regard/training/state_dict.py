@@ -15,12 +15,12 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def named(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and lasting buffers by name, not copied; tied weights come once."""
-    seen: set[int] = set()
+    """Tensors of a model by name, where they are; tied ones once."""
+    ids: set[int] = set()
     tensors: dict[str, Tensor] = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
-        if isinstance(tensor, Tensor) and id(tensor) not in seen:
-            seen.add(id(tensor))
+        if isinstance(tensor, Tensor) and id(tensor) not in ids:
+            ids.add(id(tensor))
             tensors[name] = tensor
     return tensors
 

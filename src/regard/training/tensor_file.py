@@ -41,10 +41,10 @@ DTYPES = {
 LONGEST = 100_000_000
 """The most bytes of a header, as in the library."""
 MOST = 2**63
-"""Bound on sizes."""
+"""Exclusive upper bound of every size."""
 TIES, SLACK, SPARE = 4, 64 * 2**20, 64
-"""Bounds on a model while it is built: TIES times the content of its file, where tied weights become one only at the end,
-and so many bytes and tensors more."""
+"""Bound of a model while it is built, where tied weights become one only at the end: a multiple of its file, and so many
+bytes and tensors more."""
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -156,7 +156,7 @@ class TensorFile:
 
     @contextmanager
     def _doubted(self) -> Iterator[None]:
-        """Error for an invalid header: the fault of whoever changed the file, where its SHA-256 is another."""
+        """Context in which a fault of the header is reported as a changed file, where the SHA-256 of the file differs."""
         try:
             yield
         except (DamagedError, RefusedError) as error:
@@ -193,15 +193,15 @@ def bounded_build(room: int, count: int, origin: str) -> Iterator[None]:
     A module registers a parameter before its values are drawn, so that what is refused was never in memory. This costs one
     call for each parameter; building a model a second time, on the meta device, took four times as long as building it.
     """
-    bytes_left, left, thread = TIES * room + SLACK, TIES * count + SPARE, get_ident()
+    bytes_left, tensors_left, thread = TIES * room + SLACK, TIES * count + SPARE, get_ident()
 
     def register(_: nn.Module, name: str, tensor: Tensor | None) -> None:
-        nonlocal bytes_left, left
+        nonlocal bytes_left, tensors_left
         if tensor is None or get_ident() != thread:
             return
         bytes_left -= tensor.numel() * tensor.element_size()
-        left -= 1
-        if min(bytes_left, left) < 0:
+        tensors_left -= 1
+        if min(bytes_left, tensors_left) < 0:
             raise RefusedError(
                 f"{origin} is of another model: it has {count:,} tensors of {room:,} bytes, and the config beside it "
                 "describes several times as many; take both of one training"

@@ -28,7 +28,7 @@ class Speed:
         self.restore(stretch)
 
     def state(self) -> dict[str, Any]:
-        """All that is known of this stretch, as a checkpoint keeps it; null where JSON has no number."""
+        """State of this stretch for a checkpoint; None for a number that JSON cannot hold."""
         names = ("seconds", "waited", "tokens", "sums", "idle", "last")
         state: dict[str, Any] = finite({name: getattr(self, name) for name in names})
         return state
@@ -86,7 +86,7 @@ class Speed:
         """Seconds of training, earlier runs included."""
         return self.before + time.monotonic() - self.started
 
-    def left(self, step: int, steps: int, minutes: float | None) -> float | None:
+    def estimate_remaining(self, step: int, steps: int, minutes: float | None) -> float | None:
         """Seconds until the end, as far as can be told from this run's steps so far."""
         if self.first is None:
             self.first, self.began = step, time.monotonic()

@@ -25,7 +25,7 @@ def test_what_is_hidden_is_no_frame_and_large_ones_are_made_to_fit(tmp_path):
     made = clip(tmp_path / "a", (32, 8), (32, 8))
     (tmp_path / "a" / ".notes").write_text("x")
     assert made().shape == (2, 3, 16, 4)
-    assert made.there()
+    assert made.has_frames()
 
 
 def test_frames_of_two_sizes_are_refused(tmp_path):
@@ -50,7 +50,7 @@ def test_what_is_no_folder_or_no_picture_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.txt").write_text("not a picture")
     with pytest.raises(DataError, match=r"t.tsv:1: .*1.txt is no PNG, JPEG or WebP"):
-        Folder(tmp_path / "a", "t.tsv:1", (8, 8)).there()
+        Folder(tmp_path / "a", "t.tsv:1", (8, 8)).has_frames()
 
 
 def test_missing_clips_are_listed_with_their_lines(tmp_path):

@@ -48,17 +48,17 @@ def test_parts_of_words_complete_a_phrase_by_the_fewest_tokens():
 def test_only_one_phrase_is_under_way():
     phrases = Phrases([[(3, 4), (3, 5, 5)], [(4,)]], NUMBERS)
     assert phrases.firsts.shape == (2, 2)
-    assert phrases.left(phrases.firsts).tolist() == [5, 1]
+    assert phrases.count_remaining(phrases.firsts).tolist() == [5, 1]
     states = phrases.move(phrases.firsts, torch.tensor([3, 4]))
-    assert phrases.left(states).tolist() == [4, 0], "3 begins both, and only one can go on"
+    assert phrases.count_remaining(states).tolist() == [4, 0], "3 begins both, and only one can go on"
     states = phrases.move(states, torch.tensor([4, 0]))
-    assert phrases.left(states).tolist() == [3, 0]
+    assert phrases.count_remaining(states).tolist() == [3, 0]
 
 
 def test_many_tokens_of_a_row_are_tried_at_once():
     phrases = Phrases([[(3, 4)], [(5,)]], NUMBERS)
     tried = phrases.move(phrases.firsts, torch.tensor([[3, 4], [5, 3]]))
-    assert phrases.left(tried).tolist() == [[1, 2], [0, 1]]
+    assert phrases.count_remaining(tried).tolist() == [[1, 2], [0, 1]]
 
 
 def test_the_likeliest_token_that_goes_on_with_a_phrase_is_found():
@@ -78,5 +78,5 @@ def test_what_completes_a_phrase_is_told_before_it_is_written():
 
 def test_no_phrases_are_complete():
     phrases = Phrases([[], []], NUMBERS)
-    assert phrases.left(phrases.firsts).tolist() == [0, 0]
+    assert phrases.count_remaining(phrases.firsts).tolist() == [0, 0]
     assert not phrases.completing(phrases.firsts).any()

@@ -136,7 +136,7 @@ def test_settings_that_are_none_are_refused(codec, tmp_path, change, text):
 
 
 def test_a_picture_is_in_one_batch_with_all_of_its_questions():
-    drawn = [SyntheticQuestion(each, 16) for each in draw(120, each=6)[0]]
+    drawn = [SyntheticQuestion(each, 16) for each in draw(120, per_scene=6)[0]]
     codec = QuestionCodec.fit([each.record for each in drawn], VqaData(height=16, width=16), 8)
     examples = codec.encode_all([each.record for each in drawn], renderers=drawn).examples
     batches = codec.train_loader(codec.cache_images(examples), 4 * 16 * 16, 0, None)

@@ -16,11 +16,11 @@ def named(words: str) -> Change | None:
     """
     if words == "none":
         return None
-    made = tuple(_made(*part.split(":"), words=words) for part in words.split("+"))
-    return made[0] if len(made) == 1 else Several(made)
+    changes = tuple(_build_change(*part.split(":"), words=words) for part in words.split("+"))
+    return changes[0] if len(changes) == 1 else Several(changes)
 
 
-def _made(word: str, *settings: str, words: str) -> Change:
+def _build_change(word: str, *settings: str, words: str) -> Change:
     """One change."""
     if word not in KINDS:
         raise ValueError(f"data.augment needs to be none, or one or more of {', '.join(KINDS)} joined by +, got {words!r}")
@@ -34,8 +34,8 @@ def _made(word: str, *settings: str, words: str) -> Change:
                 f"data.augment: {word} takes NAME=NUMBER behind a colon, of {', '.join(known)}, got {setting!r}"
             )
         numbers[name] = bool(number) if known[name] is bool else number
-    made: Change = kind(**numbers)
-    return made
+    change: Change = kind(**numbers)
+    return change
 
 
 def _number(text: str) -> float | None:

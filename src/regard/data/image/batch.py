@@ -31,7 +31,7 @@ class Images(NamedTuple):
         return None
 
     def select_rows(self, rows: Sequence[int]) -> "Images":
-        """These images, without the padding that none of them needs."""
+        """Batch of these images, without the padding that none of them needs."""
         keep = self.keep[list(rows)]
         height, width = (_find_extent(keep.any(0).any(side)) for side in (1, 0))
         return Images(self.data[list(rows), :, :height, :width], keep[:, :height, :width])

@@ -46,7 +46,7 @@ class ImageCache:
         self.examples, self.box, self.channels, self.cap = examples, box, channels, cap
         self.stretched = stretched and box is not None
         self._room = room
-        self._kept: dict[int, Tensor] = {}
+        self._cached: dict[int, Tensor] = {}
         self._lock = Lock()
         self.first = shared(examples)
         """For each example the first that has the same picture."""
@@ -60,27 +60,27 @@ class ImageCache:
         return len(self.examples)
 
     def raw(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
-        """One picture, from 0 to 255."""
+        """Picture from 0 to 255."""
         number = self.first[number]
-        kept = self._kept.get(number)
-        if kept is not None:
-            return kept
-        made = self._made(number)
-        if made is not self.examples[number].picture:
-            self._keep(number, made)
-        return made
+        cached = self._cached.get(number)
+        if cached is not None:
+            return cached
+        picture = self._decode(number)
+        if picture is not self.examples[number].picture:
+            self._keep(number, picture)
+        return picture
 
     def picture(self, number: int) -> Float[Tensor, "*frames channels height width"]:
         """One picture, from 0 to 1."""
         return self.raw(number).float() / 255
 
-    def _keep(self, number: int, made: Tensor) -> None:
+    def _keep(self, number: int, picture: Tensor) -> None:
         with self._lock:
-            if number not in self._kept and made.numel() <= self._room:
-                self._room -= made.numel()
-                self._kept[number] = made
+            if number not in self._cached and picture.numel() <= self._room:
+                self._room -= picture.numel()
+                self._cached[number] = picture
 
-    def _made(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
+    def _decode(self, number: int) -> UInt8[Tensor, "*frames channels height width"]:
         source = self.examples[number].picture
         if isinstance(source, (str, Path)):
             picture: Tensor = read_pixels(source, self._where(number), channels=self.channels, cap=self.cap)
@@ -111,7 +111,7 @@ class ImageCache:
         return frames, *self._fitted(height, width)
 
     def _fitted(self, height: int, width: int) -> tuple[int, int]:
-        """Size at which a picture of this size is read."""
+        """Size to which a picture of this size is read."""
         if self.box is None:
             return height, width
         return self.box if self.stretched else fitted(height, width, self.box)

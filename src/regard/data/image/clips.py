@@ -52,16 +52,16 @@ class Folder:
                 f"{self.where}: a clip needs from 1 to {self.most:,} frames (data.max_frames), and {self.path} has "
                 f"{len(paths):,}; leave some out, or allow more"
             )
-        return sorted(paths, key=lambda each: ordered(each.name))
+        return sorted(paths, key=lambda path: ordered(path.name))
 
-    def there(self) -> bool:
+    def has_frames(self) -> bool:
         """True; a folder without frames, or whose first frame is no picture, is an error that names it."""
         size(self.frames()[0], self.where)
         return True
 
 
 def ordered(name: str) -> list[tuple[int, str]]:
-    """Sort key of names: numbers in them count as numbers."""
+    """Sort key of a name, by the value of the numbers in it."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in DIGITS.split(name)]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Bytes = BufferedReader | BytesIO
 
 HEAD = 30
-"""As many bytes as tell a format and, of a WebP, its size."""
+"""Number of leading bytes that identify a format and, of a WebP, its size."""
 
 
 class Kind(NamedTuple):
@@ -23,13 +23,13 @@ class Kind(NamedTuple):
     opener: Callable[[], Callable[[Bytes], "ImageFile"]]
     """Imports what reads the header of a file."""
     whole: Callable[[bytes, int, bytes], bool]
-    """Predicate of a whole file, by its first bytes, its length and its last bytes."""
+    """Check of a file's end, by its first bytes, its length and its last bytes."""
     early_size: Callable[[bytes], tuple[int, int] | None]
     """Width and height, where opening the file would already make room for its pixels."""
 
 
 def kind(head: bytes) -> Kind | None:
-    """Format of a file, by its first bytes; None: no format that is read."""
+    """Format of a file by its first bytes; None if it is not supported."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return Kind("PNG", _png, _ends(b"IEND\xae\x42\x60\x82"), _unknown)
     if head.startswith(b"\xff\xd8\xff"):
@@ -62,7 +62,7 @@ def _unknown(head: bytes) -> None:
 
 
 def _ends(mark: bytes) -> Callable[[bytes, int, bytes], bool]:
-    """Predicate that searches for the mark at the end of a file; other programs may have written something behind it."""
+    """Build a check for the end mark of a format; other programs may have appended bytes behind it."""
     return lambda head, length, tail: mark in tail
 
 

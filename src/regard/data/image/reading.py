@@ -66,14 +66,14 @@ def read_pixels(
 def decode(
     content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
 ) -> Float[Tensor, "channels height width"]:
-    """Decode a picture from the bytes of a file, as `read` does; `name` is its name in errors."""
+    """Decode the bytes of a file, as `read` does; errors call it `name`."""
     return _floats(decode_pixels(content, name, channels=channels, cap=cap)).contiguous()
 
 
 def decode_pixels(
     content: bytes, name: str = "the picture", *, channels: int = 3, cap: int = CAP
 ) -> Shaped[Tensor, "channels height width"]:
-    """Decode pixels from the bytes of a file, as `read_pixels` does.
+    """Decode the pixels from the bytes of a file, as `read_pixels` does.
 
     The memory it takes is that of the decoder and one picture of bytes: 8 bits stay 8 bits until a picture is resized.
     """
@@ -106,7 +106,7 @@ def size(path: Path | str, where: str | None = None, *, cap: int = CAP) -> tuple
 
 
 def missing(records: Iterable[Record]) -> list[Record]:
-    """Those of the records whose picture is not there."""
+    """Records whose picture does not exist."""
     return [record for record in records if not os.path.isfile(locate(record))]  # False, too, where a name is too long
 
 
@@ -123,7 +123,7 @@ def present(records: Iterable[Record]) -> None:
 
 
 def _content(path: Path | str, where: str | None, cap: int) -> bytes:
-    """All of a file, as long as it could be a picture of at most `cap` pixels."""
+    """Content of a file, unless it is longer than a picture of `cap` pixels can be."""
     most = _most(cap)
     with _file(path, where) as file:
         content = file.read(most + 1)
@@ -167,7 +167,7 @@ def _opened(file: Bytes, name: str, cap: int) -> tuple[Kind, "ImageFile"]:
 
 
 def _ended(file_kind: Kind, file: BufferedReader, cap: int) -> bool:
-    """True if a file has its end, searched for in its last bytes and, if something was written behind it, in all."""
+    """Return True if a file has its end mark: in its last bytes or, if bytes were appended, anywhere."""
     head, length = _at(file, 0, HEAD), file.seek(0, os.SEEK_END)
     tail = _at(file, max(0, length - TAIL), TAIL)
     longer = TAIL < length <= _most(cap)
@@ -196,7 +196,7 @@ def _check(size: tuple[int, int] | None, name: str, cap: int, length: int) -> No
 
 
 def _fault(error: Exception, fault: str) -> str:
-    """Fault of a file in our words: a decoder's own may quote bytes of the file or of the memory behind it."""
+    """Fault of a file in our words: the decoder's message may quote bytes of the file or of the memory behind it."""
     return "there is not enough memory for it" if isinstance(error, MemoryError) else fault
 
 
@@ -211,7 +211,7 @@ def _place(where: str | None) -> str:
 
 
 def _orientation(image: "ImageFile", early: bool = False) -> int:
-    """EXIF orientation, 1 to 8; 1 where nothing readable says so. Early: unless that needs the whole picture."""
+    """Exif orientation, 1 to 8; 1 where none is readable. Early: unless that needs the whole picture."""
     if early and image.format == "PNG" and "exif" not in image.info:
         return 1
     try:
@@ -258,5 +258,5 @@ def _opaque(image: "Image") -> "Image":
 
     if image.mode not in ("LA", "PA", "RGBA") and "transparency" not in image.info:
         return image
-    seen = image.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", seen.size, "white"), seen)
+    rgba = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", rgba.size, "white"), rgba)

@@ -58,7 +58,7 @@ class ImageBatch(NamedTuple):
         return len(self.source.data if self.frames is None else self.frames)
 
     def select_rows(self, rows: Sequence[int]) -> "ImageBatch":
-        """These examples, without the padding that none of them needs."""
+        """Batch of these examples, without the padding that none of them needs."""
         rows, frames, about = list(rows), self.frames, self.about
         if about is not None:
             return self._select_asked(rows, about)
@@ -74,7 +74,7 @@ class ImageBatch(NamedTuple):
         )
 
     def _select_asked(self, rows: list[int], about: Int[Tensor, " questions"]) -> "ImageBatch":
-        """These images, with all of their questions."""
+        """Batch of these images, with all of their questions."""
         questions = [number for row in rows for number in (about == row).nonzero()[:, 0].tolist()]
         sides = {name: getattr(self, name) for name in ("labels", "question")}
         return ImageBatch(

@@ -55,7 +55,7 @@ class _Word(NamedTuple):
 
 
 class _Phrase(NamedTuple):
-    """Phrase in the word order of each language."""
+    """Phrase with its words in the order of each language."""
 
     english: tuple[_Word, ...] = ()
     chinese: tuple[_Word, ...] = ()
@@ -68,12 +68,12 @@ def grammar(samples: int, seed: int = 0) -> list[Record]:
 
 
 def aligned(samples: int, seed: int = 0) -> list[Aligned]:
-    """Sentence pairs with their alignments; the indices are those of the words tokenizer."""
+    """Synthetic sentence pairs with their word alignments; positions are those of the words tokenizer."""
     chance = Random(seed)
     distinct: dict[str, Aligned] = {}
     while len(distinct) < samples:
-        made = _write(_sentence(chance), f"grammar:{len(distinct) + 1}")
-        distinct.setdefault(made.record.source, made)
+        sentence = _write(_sentence(chance), f"grammar:{len(distinct) + 1}")
+        distinct.setdefault(sentence.record.source, sentence)
     return list(distinct.values())
 
 
@@ -82,10 +82,10 @@ def reversal(
 ) -> list[Record]:
     """Letters with a space between them -> the same from the last to the first."""
     chance = Random(seed)
-    drawn = [chance.choices(letters, k=chance.randint(shortest, longest)) for _ in range(samples)]
+    sequences = [chance.choices(letters, k=chance.randint(shortest, longest)) for _ in range(samples)]
     return [
         Record(" ".join(words), " ".join(reversed(words)), f"reversal:{number}")
-        for number, words in enumerate(drawn, start=1)
+        for number, words in enumerate(sequences, start=1)
     ]
 
 
@@ -94,9 +94,9 @@ def split(records: Sequence[Record], valid: int, seed: int = 0) -> tuple[list[Re
     distinct = {record.source: record for record in records}
     if valid >= len(distinct):
         raise ValueError(f"holding out {valid} needs more than {valid} different sources, got {len(distinct)}")
-    held = Random(seed).sample(list(distinct.values()), valid)
-    sources, targets = {record.source for record in held}, {record.target for record in held}
-    return [record for record in records if record.source not in sources and record.target not in targets], held
+    held_out = Random(seed).sample(list(distinct.values()), valid)
+    sources, targets = {record.source for record in held_out}, {record.target for record in held_out}
+    return [record for record in records if record.source not in sources and record.target not in targets], held_out
 
 
 def _sentence(chance: Random) -> _Phrase:
@@ -106,13 +106,13 @@ def _sentence(chance: Random) -> _Phrase:
     object_ = _thing(chance) if thing else _being(chance, clause=chance.random() < 0.15)
     place = _one(chance, PLACES) if chance.random() < 0.35 else _Phrase()
     time = _one(chance, TIMES) if chance.random() < 0.35 else _Phrase()
-    asked, denied = chance.random() < 0.2, chance.random() < 0.2
-    early = not asked and chance.random() < 0.3
-    do = (_Word("do" if subject.plural else "does", "吗" if asked else ""),) if asked or denied else ()
-    no = (_Word("not", "不"),) if denied else ()
-    end = (_Word("?", "？"),) if asked else ()
+    question, negated = chance.random() < 0.2, chance.random() < 0.2
+    early = not question and chance.random() < 0.3
+    do = (_Word("do" if subject.plural else "does", "吗" if question else ""),) if question or negated else ()
+    no = (_Word("not", "不"),) if negated else ()
+    end = (_Word("?", "？"),) if question else ()
     verb = verb if do else _agree(verb, subject.plural)
-    front = (*do, *subject.english) if asked else (*subject.english, *do)
+    front = (*do, *subject.english) if question else (*subject.english, *do)
     inner = (*front, *no, verb, *object_.english, *place.english)
     english = (*time.english, *inner) if early else (*inner, *time.english, *end)
     return _Phrase(english, (*subject.chinese, *time.chinese, *place.chinese, *no, verb, *object_.chinese, *do, *end))

@@ -23,7 +23,7 @@ def spelling(samples: int, seed: int = 0) -> list[Record]:
 
 
 def phones(word: str) -> list[str]:
-    """Phones of a word of the synthetic spelling."""
+    """Pronunciation of a word of the invented spelling."""
     phonemes, place = [], 0
     while place < len(word):
         pair = word[place : place + 2]
@@ -41,10 +41,10 @@ def inflection(samples: int, seed: int = 0) -> list[Record]:
     """Lemmas with features and their forms: "tomel|N;DAT;PL" -> "tomelent"."""
     chance = Random(seed)
     lemmas = islice(_different(chance, _written), samples)
-    made = ((lemma, chance.choice(("SG", "PL")), chance.choice(("NOM", "DAT", "GEN"))) for lemma in lemmas)
+    entries = ((lemma, chance.choice(("SG", "PL")), chance.choice(("NOM", "DAT", "GEN"))) for lemma in lemmas)
     return [
         Record(f"{lemma}|N;{case};{number}", form(lemma, case, number), f"inflection:{place}")
-        for place, (lemma, number, case) in enumerate(made, 1)
+        for place, (lemma, number, case) in enumerate(entries, 1)
     ]
 
 
@@ -68,9 +68,9 @@ def _syllable(chance: Random, starts: tuple[str, ...]) -> str:
 
 
 def _different(chance: Random, draw: Callable[[Random], str]) -> Iterator[str]:
-    seen: set[str] = set()
+    words: set[str] = set()
     while True:
         word = draw(chance)
-        if word not in seen:
-            seen.add(word)
+        if word not in words:
+            words.add(word)
             yield word

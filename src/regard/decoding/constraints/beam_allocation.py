@@ -26,17 +26,17 @@ def extend_banks(
 ) -> Extensions:
     """Extensions of a step: each row's best tokens, and for each phrase the best token that continues it."""
     values, tokens = suggest_tokens(logs, guard, watched, beams)
-    left = guard.include.left(guard.include.move(watched.include, tokens)).cpu()
+    remaining = guard.include.count_remaining(guard.include.move(watched.include, tokens)).cpu()
     values, tokens = values.cpu(), tokens.cpu()
     sentences, width = active.scores.shape
     totals = (active.scores.reshape(-1, 1) + values.double()).view(sentences, -1)
     scores, order = totals.sort(dim=1, descending=True, stable=True)
     rows = order // values.shape[1] + torch.arange(sentences)[:, None] * width
-    values, tokens, left = (tensor.reshape(sentences, -1).gather(1, order) for tensor in (values, tokens, left))
+    values, tokens, remaining = (tensor.reshape(sentences, -1).gather(1, order) for tensor in (values, tokens, remaining))
     ahead = Candidates(scores, values, tokens, rows)
-    ended = ahead.ending & ((left == 0).cumsum(1) <= beams)
+    ended = ahead.ending & ((remaining == 0).cumsum(1) <= beams)
     return Extensions(
-        ahead, ended, select_candidates(ahead, left, [guard.needed[sentence] for sentence in active.sentences], beams)
+        ahead, ended, select_candidates(ahead, remaining, [guard.needed[sentence] for sentence in active.sentences], beams)
     )
 
 
@@ -53,7 +53,7 @@ def suggest_tokens(
 
 
 def select_candidates(
-    ahead: Candidates, left: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int
+    ahead: Candidates, remaining: Int[Tensor, "sentences candidates"], needed: Sequence[int], beams: int
 ) -> Candidates:
     """Candidates that go on, best first: of each bank as many as it is allotted."""
     going = (ahead.tokens != EOS) & (ahead.scores > IMPOSSIBLE)
@@ -61,7 +61,7 @@ def select_candidates(
     alive = torch.zeros(len(needed), beams, dtype=torch.bool)
     for sentence, most in enumerate(needed):
         places = going[sentence].nonzero()[:, 0].tolist()
-        banks = [most - count for count in left[sentence][going[sentence]].tolist()]
+        banks = [most - count for count in remaining[sentence][going[sentence]].tolist()]
         room = allocate_banks([banks.count(bank) for bank in range(most + 1)], beams)
         for count, place in enumerate(_take_first(places, banks, room)):
             chosen[sentence, count], alive[sentence, count] = place, True

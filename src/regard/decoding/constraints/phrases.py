@@ -48,7 +48,7 @@ class Phrases:
         shape = (len(states), *[1] * (tokens.ndim - 1), states.shape[1])
         return self.after[states.view(shape), tokens[..., None]].long()
 
-    def left(self, states: Int[Tensor, "*rows phrases"]) -> Int[Tensor, "*rows"]:
+    def count_remaining(self, states: Int[Tensor, "*rows phrases"]) -> Int[Tensor, "*rows"]:
         """Number of tokens that complete every phrase: all of each, minus those matched of the one furthest on.
 
         Only one phrase is ever in progress, as in Post and Vilar 2018: continuing one restarts the others.

@@ -38,7 +38,7 @@ class Prefix:
         return cls(tuple({token: place + 1} for place, token in enumerate(tokens)))
 
     def behind(self, token: int) -> "Prefix":
-        """This prefix behind a first token, such as a forced BOS that writes nothing."""
+        """Prefix behind a first token, such as a forced BOS that writes nothing."""
         moved = ({way: state + 1 for way, state in ways.items()} for ways in self.states)
         return Prefix(({token: 1}, *moved))
 

@@ -58,7 +58,7 @@ class Guard:
         self.firsts = torch.tensor(
             [firsts[constraint.prefix] for constraint in constraints], dtype=torch.long, device=device
         )
-        self.needed = self.include.left(self.include.firsts).tolist()
+        self.needed = self.include.count_remaining(self.include.firsts).tolist()
         """Number of tokens of the required phrases, sentence by sentence."""
         self.room = [
             len(constraint.prefix.states) + needed for constraint, needed in zip(constraints, self.needed, strict=True)
@@ -102,16 +102,16 @@ class Guard:
         if self.block:
             free = (watched.prefix == 0)[:, None]
             forbidden |= mask_repeats(watched.written, self.block, self.vocabulary) & free
-        forbidden[:, EOS] |= self.left(watched) > 0
+        forbidden[:, EOS] |= self.count_remaining(watched) > 0
         return logs.masked_fill(forbidden, IMPOSSIBLE)
 
-    def left(self, watched: ConstraintState) -> Int[Tensor, " rows"]:
+    def count_remaining(self, watched: ConstraintState) -> Int[Tensor, " rows"]:
         """Number of tokens that suffice for the phrases that each row still requires."""
-        return self.include.left(watched.include)
+        return self.include.count_remaining(watched.include)
 
     def met(self, watched: ConstraintState) -> Bool[Tensor, " rows"]:
         """Mask of the rows that satisfy prefix and required phrases."""
-        return (self.left(watched) == 0) & (watched.prefix == 0)
+        return (self.count_remaining(watched) == 0) & (watched.prefix == 0)
 
 
 def unsatisfiable_error(length: int) -> ValueError:

@@ -23,9 +23,9 @@ class ModelVersion:
 
     def now(self) -> tuple[list[int], ...]:
         """Numbers that differ when a part, a parameter or a method is replaced, or a weight changes."""
-        each = list(map(id, chain.from_iterable(map(dict.values, self.parts))))
-        written = [tensor._version for tensor in self.tensors]
-        return list(map(len, self.spaces)), each, written, list(map(Tensor.data_ptr, self.tensors))
+        part_ids = list(map(id, chain.from_iterable(map(dict.values, self.parts))))
+        tensor_versions = [tensor._version for tensor in self.tensors]
+        return list(map(len, self.spaces)), part_ids, tensor_versions, list(map(Tensor.data_ptr, self.tensors))
 
     @property
     def unchanged(self) -> bool:

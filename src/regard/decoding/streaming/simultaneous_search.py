@@ -53,7 +53,7 @@ def try_step(decoder: Decoder, token: int, heard: ReceivedSource, state: State) 
 
 def has_stopped(step: Step, memory: DecoderMemory) -> bool:
     """Return True if every monotonic attention stopped at a key that has arrived."""
-    walks = ((step.attended[name].state, kept.values.shape[2]) for name, kept in memory.memories.items())
+    walks = ((step.attended[name].state, source.values.shape[2]) for name, source in memory.memories.items())
     return all(bool((place < keys).all()) for place, keys in walks)
 
 

@@ -98,15 +98,15 @@ class Together(nn.Module):
     ) -> Step:
         """All positions at once."""
         every = zip(self.decoders, memory, strict=True)
-        asked: dict[str, Any] = {"weights": weights, "statistics": statistics}
-        return self.joined([decoder(target, memory, **asked) for decoder, memory in every], weights)
+        options: dict[str, Any] = {"weights": weights, "statistics": statistics}
+        return self.joined([decoder(target, memory, **options) for decoder, memory in every], weights)
 
     def joined(self, steps: Sequence[Step], weights: bool) -> Step:
         """Output of all members as one distribution."""
         output = self.join([to_float32(step.output).log_softmax(-1) for step in steps], self.weights)
         attended = {f"{number}.{name}": look for number, step in enumerate(steps) for name, look in step.attended.items()}
         if weights:
-            attended |= {name: each for name in steps[0].attended if (each := self.mean(name, steps)) is not None}
+            attended |= {name: mean for name in steps[0].attended if (mean := self.mean(name, steps)) is not None}
         return Step(output, tuple(step.state for step in steps), attended)
 
     def mean(self, name: str, steps: Sequence[Step]) -> Attended | None:
@@ -123,17 +123,17 @@ def shares(count: int, weights: Sequence[float] | None) -> tuple[float, ...]:
     """Weights that sum to one, equal where none are given."""
     if count < 2:
         raise ValueError(f"an ensemble needs two members or more, got {count}; one is used as it is")
-    given = [1.0] * count if weights is None else [float(weight) for weight in weights]
-    if len(given) != count:
-        raise ValueError(f"an ensemble of {count} members needs as many weights, got {len(given)}")
-    if not all(0 <= number < math.inf for number in given) or sum(given) <= 0:
-        raise ValueError(f"weights need to be 0 or more and finite, and one of them above 0, got {given}")
-    return tuple(number / sum(given) for number in given)
+    numbers = [1.0] * count if weights is None else [float(weight) for weight in weights]
+    if len(numbers) != count:
+        raise ValueError(f"an ensemble of {count} members needs as many weights, got {len(numbers)}")
+    if not all(0 <= number < math.inf for number in numbers) or sum(numbers) <= 0:
+        raise ValueError(f"weights need to be 0 or more and finite, and one of them above 0, got {numbers}")
+    return tuple(number / sum(numbers) for number in numbers)
 
 
 def alike(members: Sequence[Seq2Seq]) -> None:
     """Raise unless all members have parameters of the same names and shapes."""
-    first, *others = ({name: tuple(each.shape) for name, each in named(member).items()} for member in members)
+    first, *others = ({name: tuple(parameter.shape) for name, parameter in named(member).items()} for member in members)
     for number, other in enumerate(others, 1):
         for name in (*first, *other):
             if first.get(name) != other.get(name):

@@ -86,8 +86,8 @@ def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatc
         weights = theta.softmax(0)
         turn = weights.diag() - weights.outer(weights)  # dw / dθ
         bent = turn @ here.curvature @ turn
-        held = bent + damping * (bent.trace() + ENOUGH) * torch.eye(len(members), dtype=torch.float64)
-        step = -torch.linalg.solve(held, turn @ here.gradient)
+        damped = bent + damping * (bent.trace() + ENOUGH) * torch.eye(len(members), dtype=torch.float64)
+        step = -torch.linalg.solve(damped, turn @ here.gradient)
         ahead = _slope(members, batches, (theta + step).softmax(0))
         gain = here.cost - ahead.cost
         damping = damping / 10 if gain > 0 else damping * 10

@@ -127,7 +127,7 @@ class LabelCodec(ImageCodec):
 
     def is_known(self, record: Record) -> bool:
         """True if there is a picture or a clip; one that is missing or unreadable is an error that names it."""
-        return self._folder(record).there() if self.clips else super().is_known(record)
+        return self._folder(record).has_frames() if self.clips else super().is_known(record)
 
     def _check_labels(self, records: Sequence[Record]) -> None:
         unknown = [

@@ -41,4 +41,4 @@ def prepare(record: PictureQuestion) -> PictureQuestion:
 
 def synthesise(samples: int, seed: int) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
     """Up to eight synthetic questions about scenes of two objects."""
-    return questions.draw(samples, seed, each=8, kinds=KINDS, shapes=SHAPES, most=2, radii=RADII)
+    return questions.draw(samples, seed, per_scene=8, kinds=KINDS, shapes=SHAPES, most=2, radii=RADII)

@@ -90,7 +90,7 @@ def test_too_few_questions_to_hold_a_scene_out_are_refused(samples):
 
 def test_scenes_may_be_simpler_and_have_more_questions():
     kinds = ("colour", "shape", "where")
-    train, valid = draw(300, each=8, kinds=kinds, shapes=("circle", "star", "ring"), most=2, radii=(40, 44))
+    train, valid = draw(300, per_scene=8, kinds=kinds, shapes=("circle", "star", "ring"), most=2, radii=(40, 44))
     assert {example.kind for example in train + valid} == set(kinds)
     scenes = {example.scene for example in train + valid}
     assert {thing.shape for scene in scenes for thing in scene.things} == {"circle", "star", "ring"}
@@ -104,7 +104,7 @@ def test_scenes_may_be_simpler_and_have_more_questions():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"each": 0}, "at least 2 questions are needed, got 20: up to 0 are about one scene"),
+        ({"per_scene": 0}, "at least 2 questions are needed, got 20: up to 0 are about one scene"),
         ({"kinds": ("colour", "why")}, "of the kinds colour, shape, count, exists, where, relation, got 'why'"),
         ({"radii": (0, 9)}, "from 1 to 48, the smaller one first, got 0 and 9"),
         ({"radii": (40, 30)}, "from 1 to 48, the smaller one first, got 40 and 30"),

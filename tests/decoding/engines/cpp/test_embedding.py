@@ -15,8 +15,8 @@ def test_places_are_known_as_far_as_they_are_asked_for():
     assert (spoken.record.places, spoken.record.known) == (first, 3)
     spoken.reach(9)
     assert spoken.record.known == 9
-    torch.testing.assert_close(spoken.held[-1], Sinusoidal(4).at(torch.arange(9)))
-    assert len(spoken.held) == 3  # another search may still read those that were outgrown
+    torch.testing.assert_close(spoken.references[-1], Sinusoidal(4).at(torch.arange(9)))
+    assert len(spoken.references) == 3  # another search may still read those that were outgrown
 
 
 def test_positions_that_end_are_not_passed_and_a_place_behind_them_is_refused_in_their_words():

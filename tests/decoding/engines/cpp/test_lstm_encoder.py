@@ -44,8 +44,8 @@ def test_several_threads_find_the_same(two_threads):
 def test_a_way_has_the_parameters_of_its_direction():
     made = built().layers[0]
     there, back = build_direction(made, back=False), build_direction(made, back=True)
-    assert there.held[0].held[1][:3].tolist() == pytest.approx((made.bias_ih_l0 + made.bias_hh_l0)[:3].tolist())
-    assert back.held[0].held[1][:3].tolist() == pytest.approx(
+    assert there.references[0].references[1][:3].tolist() == pytest.approx((made.bias_ih_l0 + made.bias_hh_l0)[:3].tolist())
+    assert back.references[0].references[1][:3].tolist() == pytest.approx(
         (made.bias_ih_l0_reverse + made.bias_hh_l0_reverse)[:3].tolist()
     )
     assert (there.entering.size, there.staying.size, there.staying.out) == (12, 6, 24)

@@ -81,9 +81,9 @@ def test_layers_that_read_the_same_stand_side_by_side():
 
 def test_a_norm_is_pointed_at_and_none_is_none():
     made, without = build_norm(nn.LayerNorm(3, eps=0.5)), build_norm(nn.LayerNorm(3, elementwise_affine=False))
-    assert made.weight == find_address(made.held[0])
+    assert made.weight == find_address(made.references[0])
     assert made.epsilon == 0.5
-    assert [each.tolist() for each in without.held] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    assert [each.tolist() for each in without.references] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     assert build_norm(nn.Identity()).weight is None
     assert make_absent_matrix().out == 0
     assert find_address(None) is None
@@ -91,7 +91,7 @@ def test_a_norm_is_pointed_at_and_none_is_none():
 
 def test_8_bits_are_multiplied_by_fours():
     made = build_matrix(torch.ones(1, 5), torch.zeros(1), "int8")
-    assert made.held[0].shape == (1, 2, load_library().regard_panel(), QUADS)
+    assert made.references[0].shape == (1, 2, load_library().regard_panel(), QUADS)
 
 
 def test_another_precision_is_refused():

@@ -19,9 +19,9 @@ class Changed(NamedTuple):
 
     picture: Float[Tensor, "*frames channels new_height new_width"]
     boxes: Float[Tensor, "staying 4"] | None = None
-    """Those that are still there, as centre x, centre y, width and height in shares of the picture."""
+    """Remaining boxes, as centre x, centre y, width and height in shares of the picture."""
     stayed: Bool[Tensor, "boxes"] | None = None
-    """Mask of those boxes among the boxes before the change, which selects their labels."""
+    """Mask of the remaining boxes among those before the change, which selects their labels."""
 
 
 @runtime_checkable

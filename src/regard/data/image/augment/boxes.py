@@ -23,6 +23,6 @@ def inside(
     """Boxes cut at the edge of the picture, without those of which less than a share can be seen, and which ones stayed."""
     low, high = boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2
     low, high = low.clamp(0, 1), high.clamp(0, 1)
-    area, seen = boxes[:, 2:].prod(1), (high - low).prod(1)
-    stayed = (seen > 0) & (seen >= visible * area)
+    area, visible_area = boxes[:, 2:].prod(1), (high - low).prod(1)
+    stayed = (visible_area > 0) & (visible_area >= visible * area)
     return torch.cat(((low + high) / 2, high - low), dim=1)[stayed], stayed

@@ -12,7 +12,7 @@ from regard.data.image.augment import Changed, share, unmoved
 
 @dataclass(frozen=True)
 class Erase:
-    """With some probability, one grey rectangle over a picture, so that no part of a thing decides alone.
+    """Random erasing: with some probability a grey rectangle over a picture, so that no part of a thing decides alone.
 
     Its area is drawn up to `largest` of the picture's, its proportions between `slimmest` and one over that, its grey
     between black and white. Random erasing: Zhong et al. 2017, https://arxiv.org/abs/1708.04896

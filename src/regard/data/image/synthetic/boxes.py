@@ -35,7 +35,9 @@ def draw(samples: int, seed: int = 0, most: int = 6, radii: tuple[int, int] = RA
     scenes: dict[Scene, None] = {}
     while len(scenes) < samples:
         scenes.setdefault(_scene(chance, chance.randint(1, most), radii))
-    return split([_boxed(scene, f"drawn:{number}") for number, scene in enumerate(scenes, start=1)], lambda each: each.scene)
+    return split(
+        [_boxed(scene, f"drawn:{number}") for number, scene in enumerate(scenes, start=1)], lambda sample: sample.scene
+    )
 
 
 def _scene(chance: Random, count: int, radii: tuple[int, int]) -> Scene:

@@ -91,13 +91,13 @@ def draw(
         if scene is not None:
             english, chinese = captions(scene)
             distinct.setdefault(english.text, Captioned(scene, english, chinese, f"drawn:{len(distinct) + 1}"))
-    return split(list(distinct.values()), lambda each: each.english.text)
+    return split(list(distinct.values()), lambda sample: sample.english.text)
 
 
 def most(shapes: int, sizes: int, count: int) -> int:
     """The most samples of so many shapes, sizes and like things: there are four times as many captions of two groups."""
-    like, told = shapes * len(COLOURS), sizes * count
-    return min(MOST, like * (like - 1) // 2 * told**2 * len(RELATION_WORDS) // 4)
+    kinds, descriptions = shapes * len(COLOURS), sizes * count
+    return min(MOST, kinds * (kinds - 1) // 2 * descriptions**2 * len(RELATION_WORDS) // 4)
 
 
 def captions(scene: Scene) -> tuple[Caption, Caption]:

@@ -24,7 +24,7 @@ STEPS = 4
 """Number of frames that show a thing further than the frame before."""
 
 STRIDE, GROWTH, TURN = 14, 5, 17
-"""Size of that motion: 256ths of the side, the same in radius, degrees."""
+"""Change from frame to frame: 256ths of the side, the same of the radius, degrees."""
 
 
 class Clip(NamedTuple):
@@ -59,7 +59,7 @@ class Clip(NamedTuple):
         return thing._replace(x=thing.x + across * STRIDE * done, y=thing.y + down * STRIDE * done)
 
     def picture(self, size: int = 64) -> Float[Tensor, "frames 3 height width"]:
-        """All frames."""
+        """Frames of the clip."""
         return torch.stack([Scene((self.at(frame),)).picture(size) for frame in range(self.frames)])
 
 

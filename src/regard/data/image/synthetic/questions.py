@@ -66,21 +66,21 @@ def draw(
     samples: int,
     seed: int = 0,
     *,
-    each: int = 2,
+    per_scene: int = 2,
     kinds: Sequence[str] = (),
     shapes: Sequence[str] = SHAPES,
     most: int = MOST,
     radii: tuple[int, int] = RADII,
 ) -> tuple[list[SceneQuestion], list[SceneQuestion]]:
-    """Questions, up to `each` different ones about a scene, to train on and to validate with; no scene is in both.
+    """Questions, up to `per_scene` different ones about a scene, to train on and to validate with; no scene is in both.
 
     `kinds` are some of KINDS, or none for all of them. `shapes` are what things may be, `most` is how many there are, and
     `radii` are the smallest and the largest of them, since on a small picture small ones are hard to tell apart.
     """
-    if each < 1 or samples <= each:
+    if per_scene < 1 or samples <= per_scene:
         raise ValueError(
-            f"at least {max(each, 1) + 1} questions are needed, got {samples}: up to {each} are about one scene, and a "
-            "scene is held out whole"
+            f"at least {max(per_scene, 1) + 1} questions are needed, got {samples}: up to {per_scene} are about one scene, "
+            "and a scene is held out whole"
         )
     if len(shapes) < 3 or not set(shapes) <= set(SHAPES) or not 2 <= most <= MOST:
         raise ValueError(
@@ -99,7 +99,7 @@ def draw(
         if scene in scenes:
             continue
         scenes.add(scene)
-        new = _different(scene, kinds or tuple(KINDS), each, chance)
+        new = _different(scene, kinds or tuple(KINDS), per_scene, chance)
         questions += [question._replace(where=f"drawn:{len(scenes)}") for question in new]
     return split(questions[:samples], lambda question: question.scene)
 
@@ -119,12 +119,12 @@ def answers(language: Language = "english") -> list[str]:
     return sorted([*SHAPE_WORDS.values(), *COLOUR_WORDS.values(), *counts, *CORNERS.values(), "有", "没有", "是", "不是"])
 
 
-def _different(scene: Scene, kinds: Sequence[str], each: int, chance: Random) -> list[SceneQuestion]:
+def _different(scene: Scene, kinds: Sequence[str], most: int, chance: Random) -> list[SceneQuestion]:
     """Up to so many questions, kind after kind and none twice; fewer where a few rounds find no others."""
     questions: dict[str, SceneQuestion] = {}
-    for kind in chance.sample(kinds, len(kinds)) * (1 + 2 * each // len(kinds)):
+    for kind in chance.sample(kinds, len(kinds)) * (1 + 2 * most // len(kinds)):
         question = ask(scene, kind, chance)
-        if question is not None and len(questions) < each:
+        if question is not None and len(questions) < most:
             questions.setdefault(question.english.text, question)
     return list(questions.values())
 
@@ -170,7 +170,7 @@ def _shape(scene: Scene, chance: Random) -> SceneQuestion | None:
 
 
 def _count(scene: Scene, chance: Random) -> SceneQuestion:
-    """Of a colour or a shape, in one of five cases any, which is mostly none of the scene's."""
+    """Question for a count of a colour or a shape, which in one of five cases is any, and mostly none of the scene's."""
     by_shape, any_ = chance.random() < 0.5, chance.random() < 0.2
     like = chance.choice(scene.things)
     if by_shape:
@@ -189,21 +189,21 @@ def _count(scene: Scene, chance: Random) -> SceneQuestion:
 
 def _exists(scene: Scene, chance: Random) -> SceneQuestion | None:
     """A thing that is there, or one whose shape or colour is there at most; None of a shape in all colours, always a yes."""
-    there = {(thing.shape, thing.colour) for thing in scene.things}
-    wanted = chance.random() < 0.5
+    present = {(thing.shape, thing.colour) for thing in scene.things}
+    positive = chance.random() < 0.5
     like, other = chance.choice(scene.things), chance.choice(scene.things)
-    if all((like.shape, colour) in there for colour in COLOURS):
+    if all((like.shape, colour) in present for colour in COLOURS):
         return None
-    kind = (like.shape, like.colour) if wanted else (like.shape, other.colour)
-    while not wanted and kind in there:
+    kind = (like.shape, like.colour) if positive else (like.shape, other.colour)
+    while not positive and kind in present:
         kind = (like.shape, chance.choice(tuple(COLOURS)))
     shape, colour = kind
     matching = tuple(number for number, thing in enumerate(scene.things) if (thing.shape, thing.colour) == kind)
     return SceneQuestion(
         scene,
         "exists",
-        Question(f"is there {article(colour)} {colour} {shape}?", "yes" if wanted else "no"),
-        Question(f"有{COLOUR_WORDS[colour]}的{SHAPE_WORDS[shape]}吗？", "有" if wanted else "没有"),
+        Question(f"is there {article(colour)} {colour} {shape}?", "yes" if positive else "no"),
+        Question(f"有{COLOUR_WORDS[colour]}的{SHAPE_WORDS[shape]}吗？", "有" if positive else "没有"),
         matching,
     )
 
@@ -227,7 +227,7 @@ def _where(scene: Scene, chance: Random) -> SceneQuestion | None:
 
 
 def _relation(scene: Scene, chance: Random) -> SceneQuestion | None:
-    """Spatial relation of a thing to another, or its opposite."""
+    """Question whether a thing lies in a relation to another, the true one or its opposite."""
     numbers = _unique(scene)
     if len(numbers) < 2:
         return None
@@ -267,8 +267,8 @@ def _unique(scene: Scene) -> list[int]:
 
 def _alone(scene: Scene, chance: Random, of: Callable[[Thing], str]) -> int | None:
     """One of the things whose shape, or colour, no other has."""
-    told = [of(thing) for thing in scene.things]
-    unique = [number for number, answer in enumerate(told) if told.count(answer) == 1]
+    properties = [of(thing) for thing in scene.things]
+    unique = [number for number, answer in enumerate(properties) if properties.count(answer) == 1]
     return chance.choice(unique) if unique else None
 
 

@@ -71,7 +71,7 @@ class Scene(NamedTuple):
         return torch.cat(((low + high) / 2, high - low), dim=1)
 
     def region(self, things: Iterable[int], rows: int, columns: int) -> Bool[Tensor, "rows columns"]:
-        """Mask of some of the things on a map of so many rows and columns: the target of attention to them."""
+        """Map of so many rows and columns with the places of some things, where attention to them should lie."""
         mask = torch.zeros(rows, columns, dtype=torch.bool)
         for number in things:
             left, top, right, bottom = (max(edge, 0) / SIDE for edge in self.things[number].edges)
@@ -96,7 +96,7 @@ def placed(
 
 
 def relations(first: Sequence[Thing], second: Sequence[Thing]) -> set[str]:
-    """Spatial relations of some things to others: those of "left", "right", "above" and "below" true of all of them."""
+    """Relations of some things to others: those of "left", "right", "above" and "below" that are true of all of them."""
     one, other = (np.array([thing.edges for thing in things]) for things in (first, second))
     before = one[:, 2:].max(0) <= other[:, :2].min(0)  # across, and down
     after = one[:, :2].min(0) >= other[:, 2:].max(0)
@@ -112,14 +112,14 @@ def _paint(canvas: NDArray[np.float32], thing: Thing, size: int) -> None:
     reach = len(cover) // 2
     top, left = int(row) - reach, int(column) - reach
     part = canvas[:, max(top, 0) : max(top + len(cover), 0), max(left, 0) : max(left + len(cover), 0)]
-    seen = cover[max(-top, 0) :, max(-left, 0) :][: part.shape[1], : part.shape[2]]
+    visible = cover[max(-top, 0) :, max(-left, 0) :][: part.shape[1], : part.shape[2]]
     colour = np.array(COLOURS[thing.colour], np.float32)[:, None, None]
-    part += (colour - part) * seen
+    part += (colour - part) * visible
 
 
 @lru_cache(maxsize=1024)  # at 64 pixels a side, things of a few sizes have few different edges
 def _cover(shape: str, turn: int, radius: float, x: float, y: float) -> NDArray[np.float32]:
-    """Coverage of each pixel around a thing, whose middle lies at x, y in the pixel in the middle."""
+    """Coverage of each pixel around a thing whose middle lies at x, y in the central pixel."""
     reach = math.ceil(radius) + 1
     places = np.arange(-reach, reach + 1) + 0.5
     across, down = np.meshgrid(places - x, places - y)

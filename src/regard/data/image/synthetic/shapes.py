@@ -46,7 +46,7 @@ SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "ring", "h
 
 
 def distance(shape: str, points: Points, turn: int = 0) -> NDArray[np.float64]:
-    """Signed distance of each point, rows of x and y, from a shape turned by so many degrees; negative inside."""
+    """Signed distance of points, rows of x and y, from a shape turned by so many degrees; negative inside."""
     if shape in ROUND:
         reach = np.hypot(points[:, 0], points[:, 1])
         return np.maximum(reach - 1, ROUND[shape] - reach) if ROUND[shape] else reach - 1
@@ -75,7 +75,7 @@ def extent(shape: str, turn: int = 0) -> tuple[float, float, float, float]:
 
 
 def _inside(points: Points, corners: Points) -> NDArray[np.bool_]:
-    """True where a line from a point to the right crosses an odd number of sides."""
+    """Mask of the points from which a line to the right crosses an odd number of sides."""
     x, y = points[:, 0, None], points[:, 1, None]
     x1, y1 = corners.T
     x2, y2 = np.roll(corners, -1, axis=0).T

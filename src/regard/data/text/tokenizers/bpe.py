@@ -54,7 +54,7 @@ class Bpe(Exact):
         return table_of(bytes(spelt[letter] for letter in token) for token in tokens)
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """Each different word is encoded once: no token reaches across a space, so the words of a text go side by side."""
+        """Encode texts, each distinct word once: no token crosses a space, so that the words of a text are concatenated."""
         parts = [_parts(clean(text)) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(parts)))
         encodings = self.model.encode_batch_fast(distinct, add_special_tokens=False)

@@ -13,7 +13,7 @@ LEAST = SPECIAL + 256
 
 
 class Exact(ABC):
-    """Base class of the lossless tokenizers: bytes, bpe and unigram."""
+    """Base of the byte-level tokenizers bytes, bpe and unigram."""
 
     @property
     @abstractmethod
@@ -25,7 +25,7 @@ class Exact(ABC):
 
     @property
     def size(self) -> int:
-        """Size of the vocabulary."""
+        """Vocabulary size."""
         return len(self.table)
 
     def encode(self, text: str) -> list[int]:

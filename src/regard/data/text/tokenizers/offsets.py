@@ -11,7 +11,7 @@ SILENT = (PAD, BOS, EOS)
 
 
 def spans(tokenizer: Tokenizer, numbers: Sequence[int], text: str, table: Sequence[bytes] | None = None) -> list[Span]:
-    """Span of `text` that each token covers, where `text` is `tokenizer.decode(ids)`; None for one that covers nothing.
+    """Span of each token in `text`, which is `tokenizer.decode(numbers)`; None for one that covers nothing.
 
     Tokens that are bytes cover what their bytes make, a character in several tokens each of these. Any others cover what
     the text has grown by when they are added, blanks aside. Whoever asks often keeps the tokenizer's `table`.

@@ -9,7 +9,7 @@ from itertools import pairwise
 from regard.data.text.tokenizers.token_offsets import Piece
 
 JOIN, SPACE = "￭", "▁"
-"""In front of a token: no space stands before it where one is usual; one stands there where none is usual."""
+"""Marks in front of a token: no space before it where one is usual, and a space where none is usual."""
 
 CLOSING = frozenset(".,!?;:)]}%’”…。，、！？；：）】》〉」』％")
 OPENING = frozenset("([{“‘¿¡（【《〈「『")
@@ -85,14 +85,14 @@ def bare(token: str) -> str:
 
 
 def clings(left: str, right: str) -> bool:
-    """True if two neighbours are usually written without a space."""
+    """Return True if two neighbours are usually written without a space."""
     if not left or not right:
         return True
     return right[0] in CLOSING or left[-1] in OPENING or _SHAPES[ord(right[0])] == "c" or _SHAPES[ord(left[-1])] == "c"
 
 
 def tokenized(texts: Iterable[str]) -> bool:
-    """True if the text is tokenized already: spaces around its punctuation.
+    """Return True if a text has spaces around its punctuation already.
 
     True when punctuation stands alone somewhere, and for every 20 marks alone there is at most one at the end of a word
     ("a man in a blue shirt ."; an abbreviation may keep its stop).

@@ -35,7 +35,7 @@ class Pretrained:
 
     @property
     def size(self) -> int:
-        """Size of the vocabulary."""
+        """Vocabulary size."""
         return len(self.ids)
 
     @cached_property
@@ -153,10 +153,10 @@ class Pretrained:
         alone = self.ids[number]
         return str(alone) if self.model is None else self.model.decode([alone], skip_special_tokens=False)
 
-    def _spelling(self, each: int) -> bytes:
-        token = None if self.model is None else self.model.id_to_token(each)
+    def _spelling(self, token_id: int) -> bytes:
+        token = None if self.model is None else self.model.id_to_token(token_id)
         if token is None:
-            return f"{each} ".encode() if self.model is None else f"<{each}>".encode()
+            return f"{token_id} ".encode() if self.model is None else f"<{token_id}>".encode()
         if all(letter in self._letters for letter in token):
             return bytes(self._letters[letter] for letter in token)
         spelt: str = token.replace("▁", " ")

@@ -9,7 +9,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Piece(NamedTuple):
-    """Text of a token, from `start` to `end` of the whole."""
+    """Surface text of a token, from `start` to `end` of the whole."""
 
     text: str
     start: int
@@ -22,7 +22,7 @@ def clean(text: str) -> str:
 
 
 def cover(parts: Sequence[bytes]) -> list[Piece]:
-    """Span of each of several byte strings in the text that they make together.
+    """Spans of strings of bytes in the text that they form together.
 
     A part that begins or ends inside a character covers the whole of it, so neighbours may share one. Where the whole is
     not UTF-8, each part is read for itself.

@@ -15,7 +15,7 @@ class Tokenizer(Protocol):
 
     @property
     def size(self) -> int:
-        """Size of the vocabulary, the four special tokens included."""
+        """Vocabulary size, with the four special tokens."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Tokenizer(Protocol):
         ...
 
     def pieces(self, text: str) -> list[Piece]:
-        """Piece of the text that each token of `encode(text)` covers."""
+        """Offsets: one piece of the text for each token of `encode(text)`."""
         ...
 
     def shown(self, numbers: Iterable[int]) -> list[str]:

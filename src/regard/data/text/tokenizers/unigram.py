@@ -16,7 +16,7 @@ from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, check_
 from regard.data.text.tokenizers.token_offsets import clean
 
 BAR = "▁"
-"""SentencePiece's character for a space. The same character in a text is written as its three bytes."""
+"""Space in SentencePiece. The same character in a text is encoded as its three bytes."""
 
 RESERVED = frozenset(BAR + " \0\t\n\u2047\u2585")
 """Characters that SentencePiece uses for itself while training; in a text all but the space are written as bytes."""
@@ -118,8 +118,8 @@ def _segments(texts: Sequence[str], size: int, min_frequency: int) -> list[str]:
     counts = Counter(chain.from_iterable(map(clean, texts)))
     often = sorted(counts.keys() - RESERVED, key=lambda character: (-counts[character], character))
     room = max(1, (size - LEAST) // 2 - 1)
-    kept = [character for character in often[:room] if counts[character] >= min_frequency]
-    cut = {ord(character): "\n" for character in counts.keys() - {" ", *kept}}
+    frequent = [character for character in often[:room] if counts[character] >= min_frequency]
+    cut = {ord(character): "\n" for character in counts.keys() - {" ", *frequent}}
     parts = [part for text in texts for part in clean(text).translate(cut).split("\n") if part]
-    letter = kept[0] if kept else "a"
+    letter = frequent[0] if frequent else "a"
     return [*parts, f"{letter} {letter}"]

@@ -15,7 +15,7 @@ SILENT = frozenset((PAD, BOS, EOS))
 
 
 class Listed(ABC):
-    """Base class of tokenizers with a closed vocabulary: words and characters."""
+    """Base of the tokenizers words and characters."""
 
     vocabulary: Vocabulary
 

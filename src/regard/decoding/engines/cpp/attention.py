@@ -76,18 +76,18 @@ def build_attention(attention: Attention, precision: str, size: int, behind: nn.
     if isinstance(score, Additive):  # its matrix is not quantised, nor is it in the default engine
         W, v = score.W.weight[0].detach(), score.v.weight.detach().flatten()
         asks = build_matrix(W, W.new_zeros(len(W)))
-        return CrossAttention(asks, out, 1, len(v), wide, 1.0, find_address(v), held=(asks, out, v))
+        return CrossAttention(asks, out, 1, len(v), wide, 1.0, find_address(v), references=(asks, out, v))
     asks = build_linear([attention.query], precision) if isinstance(attention.query, nn.Linear) else make_absent_matrix()
     one = (asks.out or size) // heads
     scale = score.factor(torch.empty(0, 0, 0, one)) if isinstance(score, ScaledDot) else 1.0
-    return CrossAttention(asks, out, heads, one, wide, scale, None, held=(asks, out))
+    return CrossAttention(asks, out, heads, one, wide, scale, None, references=(asks, out))
 
 
 def build_source(attention: Attention, memory: Memory) -> Source:
     """Build the C struct of a batch's keys and values."""
     heads = attention.heads if isinstance(attention, MultiHead) else 1
     keys, values = (expand_heads(repeat_heads(tensor, heads), heads) for tensor in memory[:2])
-    return Source(*(Side(tensor.data_ptr(), *tensor.stride()[:3]) for tensor in (keys, values)), held=(keys, values))
+    return Source(*(Side(tensor.data_ptr(), *tensor.stride()[:3]) for tensor in (keys, values)), references=(keys, values))
 
 
 def expand_heads(data: Float[Tensor, "batch key_heads keys dim"], heads: int) -> Float[Tensor, "batch heads keys dim"]:

@@ -47,7 +47,7 @@ def load_library() -> ctypes.CDLL:
 
 
 def is_whole(path: Path) -> bool:
-    """True if the library ends with the SHA-256 of the bytes before it."""
+    """Return True if the library ends with the SHA-256 of what stands before it."""
     data = path.read_bytes()
     return hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]
 

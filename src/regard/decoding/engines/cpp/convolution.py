@@ -77,7 +77,7 @@ def build_layer(layer: decoders.Layer, precision: str) -> Layer:
         build_optional_matrix(layer.fit, precision),
         attention.build_attention(layer.cross, precision, layer.query.out_features),
     )
-    return Layer(*parts, layer.cross.size, held=parts)
+    return Layer(*parts, layer.cross.size, references=parts)
 
 
 class Engine:
@@ -95,18 +95,18 @@ class Engine:
             build_matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
         )
         sizes = len(layers), decoder.size, decoder.before
-        self.model = Model(table, *sizes, spoken.record, *parts, held=(layers, table, spoken, parts))
+        self.model = Model(table, *sizes, spoken.record, *parts, references=(layers, table, spoken, parts))
         self.spoken = spoken.within(self.model.words)
 
     def begin(self, memory: DecoderMemory) -> NativeSteps:
         """Initial state of a batch, before the first token."""
-        model, kept = self.model, list(memory.memories.values())
-        given = [attention.build_source(cross, memory) for cross, memory in zip(self.crosses, kept, strict=True)]
-        table, keep = (Source * len(given))(*given), kept[0].keep
+        model, memories = self.model, list(memory.memories.values())
+        sources = [attention.build_source(cross, memory) for cross, memory in zip(self.crosses, memories, strict=True)]
+        table, keep = (Source * len(sources))(*sources), memories[0].keep
         keep = None if keep is None else keep.contiguous()
-        size = len(kept[0].values), kept[0].values.shape[2]
+        size = len(memories[0].values), memories[0].values.shape[2]
         handle = self.code.regard_convolution(ctypes.byref(model), table, find_address(keep), *size)
-        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, given, table, keep))
+        return NativeSteps(self.code, handle, self.spoken, model.output.out, (self, sources, table, keep))
 
     def search(
         self, memory: DecoderMemory, most: Numbers, beams: int, best: int, length_penalty: float

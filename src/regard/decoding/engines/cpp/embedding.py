@@ -38,7 +38,7 @@ class NativeEmbedding:
         self.embedding, self.known = embedding, 0
         table = embedding.table.weight.detach().contiguous()
         self.record = EmbeddingTable(find_address(table), table.shape[1], embedding.scale, None, 0)
-        self.held = [table]  # outgrown tables too: another search may still read them
+        self.references = [table]  # outgrown tables too: another search may still read them
 
     def within(self, record: EmbeddingTable) -> "NativeEmbedding":
         """Set the struct that the C++ engine reads."""
@@ -54,7 +54,7 @@ class NativeEmbedding:
         wanted = places if limit is None else min(places, limit)
         if self.known < wanted:
             vectors: Float[Tensor, "places size"] = positions.at(torch.arange(wanted)).detach().float().contiguous()
-            self.held.append(vectors)
+            self.references.append(vectors)
             self.record.places, self.record.known = find_address(vectors), wanted
             self.known = wanted  # last: a search in another thread reads it
 

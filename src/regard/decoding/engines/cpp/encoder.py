@@ -69,8 +69,8 @@ class MemoryProjection:
         pointers = data.data_ptr(), batch * time, ctypes.byref(self.matrix), outputs.data_ptr()
         self.code.regard_product(*pointers, STORE, torch.get_num_threads())
         sides = outputs.permute(2, 0, 3, 1, 4).unbind(0)  # batch heads time head
-        each = map(Memory, sides[::2], sides[1::2], [encoded.keep] * len(self.names))
-        return DecoderMemory(dict(zip(self.names, each, strict=True)))
+        memories = map(Memory, sides[::2], sides[1::2], [encoded.keep] * len(self.names))
+        return DecoderMemory(dict(zip(self.names, memories, strict=True)))
 
 
 def build_memory_projection(decoder: Any) -> "MemoryProjection | None":

@@ -38,11 +38,11 @@ ENCODINGS: WeakKeyDictionary[nn.Module, Encoding] = WeakKeyDictionary()
 
 def find_encoding(model: Seq2Seq) -> Encoding | None:
     """C++ encoder of a model without hooks; None if it is not covered."""
-    made = ENCODINGS.get(model)
-    if made is None or not made.watched.unchanged:
+    encoding = ENCODINGS.get(model)
+    if encoding is None or not encoding.watched.unchanged:
         kind = next((kind for kind in KINDS if kind.covers(model.encoder) is None), None)
         if kind is None or not is_usable("float32"):
             return None
         ENGINES.pop(cast(nn.Module, model.decoder), None)  # which may hold old weights
-        ENCODINGS[model] = made = Encoding(model, kind)
-    return made if made.watched.unchanged else None
+        ENCODINGS[model] = encoding = Encoding(model, kind)
+    return encoding if encoding.watched.unchanged else None

@@ -52,7 +52,7 @@ def build_direction(layer: nn.Module, back: bool) -> Direction:
     names = (f"{name}_l0{'_reverse' * back}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
     W, U, bias, hidden_bias = (layer.get_parameter(name).detach() for name in names)
     sides = build_matrix(W, bias + hidden_bias), build_matrix(U, torch.zeros_like(bias))
-    return Direction(*sides, held=sides)
+    return Direction(*sides, references=sides)
 
 
 class Engine:
@@ -64,7 +64,7 @@ class Engine:
         both = 1 + layers[0].bidirectional
         ways = [build_direction(layer, back == 1) for layer in layers for back in range(both)]
         table = (Direction * len(ways))(*ways)
-        self.reader = LSTMEncoder(table, len(layers), both, layers[0].hidden_size, spoken.record, held=(ways, table))
+        self.reader = LSTMEncoder(table, len(layers), both, layers[0].hidden_size, spoken.record, references=(ways, table))
         self.spoken = spoken.within(self.reader.words)
         self.final, self.size = (len(layers), encoder.size), encoder.size
 

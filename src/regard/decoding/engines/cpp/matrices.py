@@ -27,9 +27,9 @@ def find_address(tensor: Tensor | None) -> int | None:
 class OwningStructure(ctypes.Structure):
     """C struct that keeps alive the tensors that it points at."""
 
-    def __init__(self, *arguments: Any, held: Sequence[Any] = ()):
+    def __init__(self, *arguments: Any, references: Sequence[Any] = ()):
         super().__init__(*arguments)
-        self.held = held
+        self.references = references
 
 
 class Matrix(OwningStructure):
@@ -70,7 +70,7 @@ def build_matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], p
     filled = F.pad(bias, (0, rest)).contiguous()
     if precision == "float32":
         laid = pack_panels(weight)
-        return Matrix(size, out, find_address(laid), None, find_address(filled), None, None, held=(laid, filled))
+        return Matrix(size, out, find_address(laid), None, find_address(filled), None, None, references=(laid, filled))
     scales = (weight.abs().amax(1) / LEVELS).clamp_min(1e-12)
     rounded = (weight / scales[:, None]).round_().clamp_(-LEVELS, LEVELS)
     start = F.pad(rounded.sum(1).int() * -SHIFT, (0, rest))
@@ -78,7 +78,7 @@ def build_matrix(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"], p
     fours = laid.view(len(laid), -1, QUADS, laid.shape[2]).transpose(2, 3).to(torch.int8).contiguous()
     scales = F.pad(scales, (0, rest))
     parts = fours, filled, scales, start
-    return Matrix(size, out, None, *map(find_address, parts), held=parts)
+    return Matrix(size, out, None, *map(find_address, parts), references=parts)
 
 
 def build_linear(layers: Sequence[nn.Module], precision: str = "float32") -> Matrix:
@@ -103,4 +103,4 @@ def build_norm(module: nn.Module) -> Norm:
         return Norm(None, None, 0.0)
     weight = torch.ones(module.normalized_shape) if module.weight is None else module.weight.detach().contiguous()
     bias = torch.zeros(module.normalized_shape) if module.bias is None else module.bias.detach().contiguous()
-    return Norm(find_address(weight), find_address(bias), module.eps, held=(weight, bias))
+    return Norm(find_address(weight), find_address(bias), module.eps, references=(weight, bias))

@@ -76,8 +76,8 @@ class Engine:
             build_matrix(output.matrix(decoder.embedding.table.weight).detach(), output.bias.detach(), precision),
         )
         how = decoder.before, decoder.feeds, cross, self.cross.size
-        held = cells, table, cross, spoken, parts
-        self.network = Network(table, len(cells), decoder.size, spoken.record, *how, *parts, held=held)
+        references = cells, table, cross, spoken, parts
+        self.network = Network(table, len(cells), decoder.size, spoken.record, *how, *parts, references=references)
         self.spoken = spoken.within(self.network.words)
 
     def begin(self, memory: DecoderMemory) -> NativeSteps:

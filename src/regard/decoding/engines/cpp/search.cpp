@@ -4,7 +4,7 @@
 
 using namespace regard;
 
-enum Status { FOUND, UNDISTRIBUTED, STUCK, LOST };  // LOST: a position beyond the limit
+enum Status { COMPLETED, UNDISTRIBUTED, STUCK, LOST };  // LOST: a position beyond the limit
 
 // Output buffers: `best` hypotheses of each sentence, best first, with room for `room` tokens each.
 struct Targets {
@@ -73,7 +73,7 @@ extern "C" int regard_greedy(Steps* steps, const int64_t* most, double alpha, co
         if (moved) steps->sources.leave(staying.data(), staying.size());
         sentences = std::move(left);
     }
-    return FOUND;
+    return COMPLETED;
 }
 
 // Beam search over a batch: length limits, finished hypotheses, and every step.
@@ -197,7 +197,7 @@ extern "C" int regard_beam(Steps* steps, const int64_t* most, int64_t beams, dou
     for (int64_t s = 0; s < count; s++)
         for (int64_t b = 0; b < std::min<int64_t>(targets->best, search.pools[s].size()); b++)
             search.write(search.pools[s][b], s * targets->best + b, *targets);
-    return FOUND;
+    return COMPLETED;
 }
 
 extern "C" {

@@ -16,7 +16,7 @@ from regard.decoding.engines.types import Numbers
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import no_distribution_error, no_token_error
 
-FOUND, UNDISTRIBUTED, STUCK, LOST = range(4)
+COMPLETED, UNDISTRIBUTED, STUCK, LOST = range(4)
 """Status of a search, as in search.cpp."""
 FIRST_POSITIONS = 64
 """Number of positions computed at first, where the length is not known."""
@@ -56,22 +56,22 @@ class TargetArrays(NamedTuple):
 
 def allocate_targets(sentences: int, best: int, room: int) -> TargetArrays:
     """Allocate output buffers."""
-    few, each = (sentences, best), (sentences, best, room)
+    shape, token_shape = (sentences, best), (sentences, best, room)
     return TargetArrays(
-        np.empty(each, np.int64),
-        np.empty(each, np.float32),
-        np.zeros(few, np.int64),
-        np.zeros(few),
-        np.zeros(few),
-        np.zeros(few, np.bool_),
+        np.empty(token_shape, np.int64),
+        np.empty(token_shape, np.float32),
+        np.zeros(shape, np.int64),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape, np.bool_),
     )
 
 
 class NativeSteps:
-    """Decoder state of one batch: `handle` is the C++ object, and `held` keeps alive the data that it points at."""
+    """Decoder state of one batch: `handle` is the C++ object, and `references` keeps alive the data that it points at."""
 
-    def __init__(self, code: ctypes.CDLL, handle: int, spoken: NativeEmbedding, vocabulary: int, held: Any):
-        self.code, self.handle, self.held, self.vocabulary = code, handle, held, vocabulary
+    def __init__(self, code: ctypes.CDLL, handle: int, spoken: NativeEmbedding, vocabulary: int, references: Any):
+        self.code, self.handle, self.references, self.vocabulary = code, handle, references, vocabulary
         self.spoken, self.place = spoken, 0
         finalize(self, code.regard_end, handle)
 
@@ -104,6 +104,6 @@ class NativeSteps:
         self.spoken.check(self.place)
         self.place += 1
         logits, rows = torch.empty(len(tokens), self.vocabulary), len(tokens)
-        given = self.handle, tokens.data_ptr(), find_address(parents), rows
-        self.code.regard_step(*given, logits.data_ptr(), torch.get_num_threads())
+        arguments = self.handle, tokens.data_ptr(), find_address(parents), rows
+        self.code.regard_step(*arguments, logits.data_ptr(), torch.get_num_threads())
         return logits

@@ -46,8 +46,8 @@ def is_usable(precision: str) -> bool:
         warnings.warn(f"nothing is compiled: {error}. The usual engine answers instead", RuntimeWarning, stacklevel=2)
         return False
     if not fit:
-        told = "nothing is compiled in int8: this processor has no instruction for it. The usual engine answers instead"
-        warnings.warn(told, RuntimeWarning, stacklevel=2)
+        message = "nothing is compiled in int8: this processor has no instruction for it. The usual engine answers instead"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     return fit
 
 
@@ -56,24 +56,24 @@ def find_engine(decoder: Any, memory: Tree, precision: str = "float32") -> Searc
     first = find_tensor(memory)
     if not isinstance(decoder, nn.Module) or first.dtype != torch.float32:
         return None
-    made = CACHED_ENGINES.get(decoder)
-    if made is not None and made.precision == precision and made.known is not None and made.known() is first:
-        return made.engine
-    if made is None or made.precision != precision or not made.watched.unchanged:
+    cached = CACHED_ENGINES.get(decoder)
+    if cached is not None and cached.precision == precision and cached.known is not None and cached.known() is first:
+        return cached.engine
+    if cached is None or cached.precision != precision or not cached.watched.unchanged:
         if find_reason(decoder) is not None or not is_usable(precision):
             return None
         kind: Any = next(kind for kind in KINDS if kind.covers(decoder) is None)
-        CACHED_ENGINES[decoder] = made = CachedEngine(kind.Engine(decoder, precision), ModelVersion(decoder), precision)
-        if not made.watched.unchanged:  # it has hooks
+        CACHED_ENGINES[decoder] = cached = CachedEngine(kind.Engine(decoder, precision), ModelVersion(decoder), precision)
+        if not cached.watched.unchanged:  # it has hooks
             return None
-    return None if any(map(has_empty_source, leaves(memory, Memory))) else made.engine
+    return None if any(map(has_empty_source, leaves(memory, Memory))) else cached.engine
 
 
 def mark_memory(decoder: nn.Module, memory: Tree) -> None:
     """Mark a memory as made with the decoder's current weights."""
-    made = CACHED_ENGINES.get(decoder)
-    if made is not None:
-        made.known = ref(find_tensor(memory))
+    cached = CACHED_ENGINES.get(decoder)
+    if cached is not None:
+        cached.known = ref(find_tensor(memory))
 
 
 def find_reason(decoder: Any) -> str | None:

@@ -101,7 +101,7 @@ def build_layer(layer: Any, precision: str, size: int) -> Layer:
     own, cross = layer.self, getattr(layer, "cross", None)
     parts = (
         build_linear((own.query, own.key, own.value), precision),
-        *(build_linear([each], precision) for each in (own.output, layer.feedforward[0], layer.feedforward[2])),
+        *(build_linear([linear], precision) for linear in (own.output, layer.feedforward[0], layer.feedforward[2])),
         build_norm(layer.around_self.norm),
         build_norm(nn.Identity() if cross is None else layer.around_cross.norm),
         build_norm(layer.around_feedforward.norm),
@@ -109,18 +109,18 @@ def build_layer(layer: Any, precision: str, size: int) -> Layer:
         if cross is None
         else attention.build_attention(cross, precision, size, layer.fit),
     )
-    return Layer(*parts, held=parts)
+    return Layer(*parts, references=parts)
 
 
 def build_model(stack: Transformer | Encoder, precision: str, spoken: EmbeddingTable, fit: Matrix, output: Matrix) -> Model:
     """Build the C struct of an encoder or a decoder."""
-    each: list[Any] = [stack.get_submodule(name) for name in stack.names]
-    layers = [build_layer(layer, precision, stack.size) for layer in each]
-    own, inner = each[0].self, layers[0].inner.out
+    modules: list[Any] = [stack.get_submodule(name) for name in stack.names]
+    layers = [build_layer(layer, precision, stack.size) for layer in modules]
+    own, inner = modules[0].self, layers[0].inner.out
     scale = cast(ScaledDot, own.score).factor(torch.empty(0, 0, 0, own.head))
     table, last = (Layer * len(layers))(*layers), build_norm(stack.norm)
-    sizes = len(layers), stack.size, own.heads, own.head, inner, scale, each[0].around_self.first
-    return Model(table, *sizes, last, spoken, fit, output, held=(layers, table, last, fit, output))
+    sizes = len(layers), stack.size, own.heads, own.head, inner, scale, modules[0].around_self.first
+    return Model(table, *sizes, last, spoken, fit, output, references=(layers, table, last, fit, output))
 
 
 class Engine:

@@ -28,8 +28,8 @@ class Beam:
     hypothesis: `beams` + 1, one of which may be EOS.
     """
 
-    def __init__(self, sentences: int, beams: int, best: int, each: int, room: int, turns: int, device: torch.device):
-        self.width, self.best, self.each = beams, best, each
+    def __init__(self, sentences: int, beams: int, best: int, extensions: int, room: int, turns: int, device: torch.device):
+        self.width, self.best, self.extensions = beams, best, extensions
         exact: dict[str, Any] = {"dtype": torch.float64, "device": device}
         self.tokens: Int[Tensor, " rows"] = torch.full((sentences * beams,), BOS, device=device)
         self.parents: Int[Tensor, "sentences beams"] = torch.zeros(sentences, beams, dtype=torch.long, device=device)
@@ -39,7 +39,7 @@ class Beam:
         self.shares, self.longest = torch.ones(room, **exact), torch.ones(sentences, 1, **exact)
         """Length penalty divisors at each length, and at the length limit of each sentence."""
         self.divided: tuple[float, bytes] | None = None
-        self.rows = torch.arange(beams, **exact).repeat_interleave(each).expand(sentences, -1).contiguous()
+        self.rows = torch.arange(beams, **exact).repeat_interleave(extensions).expand(sentences, -1).contiguous()
         self.results = torch.zeros(turns, 8 * beams * sentences + sentences, **exact)
         """Results of every step, which the host fetches as one tensor: candidates, and the flags of done sentences."""
         self.figures = self.results[:, sentences:].view(turns, 4, sentences, 2 * beams)
@@ -73,7 +73,7 @@ class Beam:
 
     def choose(self, hidden: Float[Tensor, "rows size"], project: Project, place: Counter, turn: Counter) -> None:
         """Choose the next token of each hypothesis."""
-        values, tokens = select_top_tokens(hidden, project, self.each)
+        values, tokens = select_top_tokens(hidden, project, self.extensions)
         if self.fits(hidden.device):
             load_kernel().launch(self, values, tokens, place, turn)
         else:
@@ -86,7 +86,7 @@ class Beam:
 
     def prepare(self, logits: Float[Tensor, "1 vocabulary"], place: Counter, turn: Counter) -> None:
         """Launch the kernels of `choose`, so that they are compiled (kernels/runtime/compile.py)."""
-        values, tokens = prepare_top_tokens(logits, len(self.tokens), self.each)
+        values, tokens = prepare_top_tokens(logits, len(self.tokens), self.extensions)
         if self.fits(logits.device):
             load_kernel().launch(self, values, tokens, place, turn)
 

@@ -58,9 +58,9 @@ def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
 
     None if it has hooks or is in training; with bf16, which the model itself does not have, that raises.
     """
-    made = ENCODINGS.get(model)
-    if made is not None and made.precision == precision and made.watched.unchanged and not model.training:
-        return made.encoding
+    cached = ENCODINGS.get(model)
+    if cached is not None and cached.precision == precision and cached.watched.unchanged and not model.training:
+        return cached.encoding
     if model.training or any(map(has_hooks, model.modules())):
         if precision == "bf16":
             why = "it is in training" if model.training else "its modules have forward hooks"
@@ -68,10 +68,10 @@ def find_encoding(model: Seq2Seq, precision: str) -> "Encoding | None":
         return None
     half = precision == "bf16" and next(model.parameters()).dtype != torch.bfloat16
     taken = deepcopy(model).to(torch.bfloat16) if half else proxy(model)  # a strong reference would keep the model alive
-    ENCODINGS[model] = made = CachedEncoding(
+    ENCODINGS[model] = cached = CachedEncoding(
         Encoding(lambda source: taken.encode(source), find_length_limit(model)), ModelVersion(model), precision
     )
-    return made.encoding
+    return cached.encoding
 
 
 def find_length_limit(model: Seq2Seq) -> int | None:
@@ -105,7 +105,7 @@ class Encoding:
         graph = self.graphs[shape]
         graph.fill(source)
         graph.run()
-        return graph.found if count == shape[0] else map_tree(lambda tensor: tensor[:count], graph.found)
+        return graph.encoded if count == shape[0] else map_tree(lambda tensor: tensor[:count], graph.encoded)
 
 
 class EncoderGraph:
@@ -115,20 +115,20 @@ class EncoderGraph:
         self.encode = encode
         keep = torch.zeros(count, time, dtype=torch.bool, device=where)
         self.source = Padded(torch.full((count, time), PAD, device=where), keep)
-        self.found: Tree = None
+        self.encoded: Tree = None
         self.run = ReplayedGraph(self.work, where, memory)
 
     def work(self) -> None:
         """Encode the input buffer."""
-        self.found = self.encode(self.source)
+        self.encoded = self.encode(self.source)
 
     def fill(self, source: Padded) -> None:
         """Copy a batch into the input buffer; spare rows repeat its first."""
         count, time = self.source.data.shape
-        for mine, given in zip(self.source[:2], source[:2], strict=True):
-            short = time - given.shape[1]
-            wider = F.pad(given, (0, short)) if short else given  # with PAD, which is 0, and False
-            mine.copy_(wider if len(given) == count else pad_with_first(wider, count))
+        for buffer, tensor in zip(self.source[:2], source[:2], strict=True):
+            short = time - tensor.shape[1]
+            wider = F.pad(tensor, (0, short)) if short else tensor  # with PAD, which is 0, and False
+            buffer.copy_(wider if len(tensor) == count else pad_with_first(wider, count))
 
 
 class CachedEncoding(NamedTuple):

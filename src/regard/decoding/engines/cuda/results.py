@@ -18,7 +18,7 @@ class SelectedEndings(NamedTuple):
     places: Array
     worth: Array
     finished: Array
-    there: Array
+    present: Array
     """False where there are fewer hypotheses."""
 
 
@@ -62,14 +62,15 @@ class SearchResults:
         selected = self.pick(figures, order)
         scores = figures[selected.steps, SCORE, np.arange(len(self.most))[:, None], selected.places]
         written = [tensor.transpose(1, 2, 0) for tensor in backtrace(figures, order, selected)]
-        parts = selected.there, selected.steps, scores, selected.worth, selected.finished, *written
-        there, steps, scores, worth, finished, tokens, logprobs = (part.ravel().tolist() for part in parts)  # one list each
+        parts = selected.present, selected.steps, scores, selected.worth, selected.finished, *written
+        flat = (part.ravel().tolist() for part in parts)
+        present, steps, scores, worth, finished, tokens, logprobs = flat
         best, length = selected.steps.shape[1], len(figures)
         hypotheses: list[list[Hypothesis]] = []
         for sentence in range(len(self.most)):
             ranked = []
             for row in range(sentence * best, (sentence + 1) * best):
-                if there[row]:
+                if present[row]:
                     whole = slice(row * length, row * length + steps[row] + 1)
                     ranked.append(Hypothesis(tokens[whole], scores[row], worth[row], logprobs[whole], finished[row]))
             if not ranked:
@@ -84,7 +85,7 @@ class SearchResults:
             return self.only(figures, shares)
         parts = zip(self.finished(figures, shares), self.cut(figures, order, shares), strict=True)
         both = SelectedEndings(*(np.concatenate(pair, axis=1) for pair in parts))
-        chosen = np.argsort(~both.there, axis=1, kind="stable")[:, : self.best]
+        chosen = np.argsort(~both.present, axis=1, kind="stable")[:, : self.best]
         return SelectedEndings(*(np.take_along_axis(part, chosen, 1) for part in both))
 
     def only(self, figures: Floats, shares: Floats) -> SelectedEndings:
@@ -92,8 +93,8 @@ class SearchResults:
         last = self.ends - 1
         scores, tokens = figures[last, SCORE, np.arange(len(last)), 0], figures[last, TOKEN, np.arange(len(last)), 0]
         finished = tokens == EOS
-        there = (scores > IMPOSSIBLE) & (finished | (self.ends == self.most))
-        parts = last, np.zeros_like(last), scores / shares[last], finished, there
+        present = (scores > IMPOSSIBLE) & (finished | (self.ends == self.most))
+        parts = last, np.zeros_like(last), scores / shares[last], finished, present
         return SelectedEndings(*(part[:, None] for part in parts))
 
     def finished(self, figures: Floats, shares: Floats) -> SelectedEndings:
@@ -108,24 +109,24 @@ class SearchResults:
 
     def cut(self, figures: Floats, order: Numbers, shares: Floats) -> SelectedEndings:
         """Active hypotheses at the length limit of their sentence."""
-        last, each = self.ends[:, None] - 1, np.arange(len(self.most))[:, None]
-        places = order[last, each, np.arange(min(self.beams, order.shape[2]))]
-        scores, tokens = figures[last, SCORE, each, places], figures[last, TOKEN, each, places]
-        there = (scores > IMPOSSIBLE) & (tokens != EOS) & (self.ends == self.most)[:, None]
+        last, sentences = self.ends[:, None] - 1, np.arange(len(self.most))[:, None]
+        places = order[last, sentences, np.arange(min(self.beams, order.shape[2]))]
+        scores, tokens = figures[last, SCORE, sentences, places], figures[last, TOKEN, sentences, places]
+        present = (scores > IMPOSSIBLE) & (tokens != EOS) & (self.ends == self.most)[:, None]
         steps = np.broadcast_to(last, places.shape)
-        return SelectedEndings(steps, places, scores / shares[last], np.full(places.shape, False), there)
+        return SelectedEndings(steps, places, scores / shares[last], np.full(places.shape, False), present)
 
 
 def backtrace(figures: Floats, order: Numbers, selected: SelectedEndings) -> tuple[Numbers, Floats]:
     """Backtrace the tokens and log-probabilities of each hypothesis, (steps, sentences, best)."""
     if figures.shape[3] == 1:  # greedy search
         return figures[:, TOKEN].astype(np.int64), figures[:, LOGPROB]
-    steps, each = len(figures), np.arange(figures.shape[2])[:, None]
+    steps, sentences = len(figures), np.arange(figures.shape[2])[:, None]
     tokens = np.zeros((steps, *selected.steps.shape), np.int64)
     logprobs, row = np.zeros(tokens.shape), np.zeros(selected.steps.shape, np.int64)
     for step in reversed(range(steps)):
-        place = np.where(selected.steps == step, selected.places, order[step][each, row])
-        at: Array = figures[step][:, each, place]
+        place = np.where(selected.steps == step, selected.places, order[step][sentences, row])
+        at: Array = figures[step][:, sentences, place]
         tokens[step], logprobs[step] = at[TOKEN], at[LOGPROB]
         row = np.where(selected.steps >= step, at[ROW], 0).astype(np.int64)
     return tokens, logprobs

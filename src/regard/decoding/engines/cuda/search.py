@@ -170,8 +170,8 @@ class BufferCache:
         if key not in boards:
             choice: Greedy | Beam = Greedy(sentences, STEPS_PER_FETCH, where)
             if self.beams > 1:
-                each = min(self.beams + 1, engine.vocabulary)
-                choice = Beam(sentences, self.beams, self.best, each, space, STEPS_PER_FETCH, where)
+                extensions = min(self.beams + 1, engine.vocabulary)
+                choice = Beam(sentences, self.beams, self.best, extensions, space, STEPS_PER_FETCH, where)
             steps = engine.steps(self.memory, sentences, self.beams, space)
             boards[key] = SearchBuffers(steps, choice, where, self.searching.pool)
             boards[key].prepare()

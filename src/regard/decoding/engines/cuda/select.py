@@ -44,9 +44,9 @@ def find_search(decoder: Any, memory: Tree, precision: str = "float32", compiled
     """
     like = find_tensor(memory)
     how = like.dtype, like.device, compiled
-    made = SEARCHES.get(decoder) if isinstance(decoder, nn.Module) and not decoder.training else None
-    if made is not None and made.how == how and made.watched.unchanged:
-        return made.search
+    cached = SEARCHES.get(decoder) if isinstance(decoder, nn.Module) and not decoder.training else None
+    if cached is not None and cached.how == how and cached.watched.unchanged:
+        return cached.search
     why = find_reason(decoder)
     if why is not None and precision == "bf16":
         raise ConfigError(f"precision=bf16 does not cover this model: {why}; use precision=float32")
@@ -54,8 +54,8 @@ def find_search(decoder: Any, memory: Tree, precision: str = "float32", compiled
         return None
     kind = next(kind for kind in KINDS if kind.covers(decoder) is None)
     engine = kind.Engine(decoder, like.dtype, compiled)
-    SEARCHES[decoder] = made = CachedSearch(GPUSearch(engine, like.device), ModelVersion(decoder), how)
-    return made.search
+    SEARCHES[decoder] = cached = CachedSearch(GPUSearch(engine, like.device), ModelVersion(decoder), how)
+    return cached.search
 
 
 def find_reason(decoder: Any) -> str | None:

@@ -108,8 +108,8 @@ class TransformerSteps:
         self.engine, self.width = engine, width
         like: dict[str, Any] = {"dtype": engine.dtype, "device": engine.table.device}
         self.caches = [torch.zeros(sentences, room, width, 2 * layer.size, **like) for layer in engine.layers]
-        each = torch.arange(width, dtype=torch.int32, device=engine.table.device)
-        self.own = each[:, None].expand(sentences, width, 1).contiguous()
+        beams = torch.arange(width, dtype=torch.int32, device=engine.table.device)
+        self.own = beams[:, None].expand(sentences, width, 1).contiguous()
         self.past = torch.full((sentences, width, room), UNWRITTEN, dtype=torch.int32, device=engine.table.device)
         """Back-pointer table: the row of its sentence that each row sees at each position."""
         self.sources = list[Memory]()

@@ -86,8 +86,8 @@ class FoldedAttention:
             self.bias = self.bias.masked_fill(~keep[:, None], -math.inf)
         self.bias = self.bias.flatten(1)[:, None]
         matrix, bias = sides.output
-        given = matrix.view(len(matrix), self.heads, -1).permute(1, 2, 0)  # heads value out
-        self.gives = (values @ given).add_(bias / self.heads).flatten(1, 2)
+        output_matrix = matrix.view(len(matrix), self.heads, -1).permute(1, 2, 0)  # heads value out
+        self.gives = (values @ output_matrix).add_(bias / self.heads).flatten(1, 2)
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
         """Drop the other sources."""
@@ -187,9 +187,9 @@ class BatchAttention:
     def __call__(self, query: Float[Tensor, "rows query"]) -> Float[Tensor, "rows context"]:
         """Context of each row; the rows of a source share its keys."""
         attention, sources = self.look.attention, len(self.keys)
-        asked = query if self.look.query is None else self.look.query(query)
-        asked = asked.view(sources, -1, self.look.heads, asked.shape[1] // self.look.heads).transpose(1, 2)
-        scores = self.compare(asked)
+        projected = query if self.look.query is None else self.look.query(query)
+        projected = projected.view(sources, -1, self.look.heads, projected.shape[1] // self.look.heads).transpose(1, 2)
+        scores = self.compare(projected)
         if self.mask is not None:
             scores += self.mask
         context = attention.merge(scores.softmax(-1) @ self.values).flatten(0, 1)

@@ -48,10 +48,10 @@ class Candidates(NamedTuple):
 def extend(scores: Floats, values: Array, tokens: Array, beams: int) -> Candidates:
     """Best extensions: enough for `beams` to go on if one of each row has finished; of equals the leftmost."""
     sentences, width = scores.shape
-    each = values.shape[1]
+    per_row = values.shape[1]
     totals = (scores.reshape(-1, 1) + values).reshape(sentences, -1)
     places = np.argsort(-totals, axis=1, kind="stable")[:, : beams + width]
-    rows = places // each + np.arange(0, sentences * width, width)[:, None]
+    rows = places // per_row + np.arange(0, sentences * width, width)[:, None]
     chosen = places + np.arange(0, totals.size, totals.shape[1])[:, None]
     return Candidates(totals.ravel()[chosen], values.ravel()[chosen], tokens.ravel()[chosen], rows)
 
@@ -148,8 +148,8 @@ def beam(
         memory = select(memory, torch.from_numpy(alive))
     if len(alive) and isinstance(engine, SearchEngine):
         several = engine.search(memory, np.array(most, dtype=np.int64)[alive], beams, best, length_penalty)
-        each = dict(zip(alive.tolist(), several, strict=True))
-        return [each.get(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(most))]
+        hypotheses = dict(zip(alive.tolist(), several, strict=True))
+        return [hypotheses.get(sentence) or [make_empty_hypothesis(weights=False)] for sentence in range(len(most))]
     search = ArrayBeamSearch(most, beams, best, length_penalty)
     if len(alive):
         if beams == 1:

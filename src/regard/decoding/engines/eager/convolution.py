@@ -85,9 +85,9 @@ class Steps:
 
     def __init__(self, engine: Engine, memory: DecoderMemory):
         self.engine, self.place, self.rooms = engine, 0, Buffers()
-        kept = list(memory.memories.values())
-        self.sources = [SourceAttention(layer, memory) for layer, memory in zip(engine.layers, kept, strict=True)]
-        nothing = kept[0].values.new_zeros(len(kept[0].values), engine.before * engine.size)
+        memories = list(memory.memories.values())
+        self.sources = [SourceAttention(layer, memory) for layer, memory in zip(engine.layers, memories, strict=True)]
+        nothing = memories[0].values.new_zeros(len(memories[0].values), engine.before * engine.size)
         self.inputs: list[Rows] = [nothing] * len(engine.layers)
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:

@@ -60,13 +60,13 @@ def find_engine(model: Seq2Seq, source: Padded) -> "Engine | None":
     encoder = model.encoder
     if not is_plain(model, source):
         return None
-    made = ENGINES.get(encoder) if isinstance(encoder, nn.Module) else None
-    if made is None or not made[1].unchanged:
+    cached = ENGINES.get(encoder) if isinstance(encoder, nn.Module) else None
+    if cached is None or not cached[1].unchanged:
         if covers(encoder) is not None or any(map(has_hooks, cast(nn.Module, encoder).modules())):
             return None
         whole = cast(Transformer, encoder)
-        ENGINES[whole] = made = Engine(whole), ModelVersion(whole)
-    return made[0]
+        ENGINES[whole] = cached = Engine(whole), ModelVersion(whole)
+    return cached[0]
 
 
 def covers(encoder: Any) -> str | None:

@@ -16,14 +16,14 @@ class Buffers:
     """Output buffers, one for each width; each batch has its own, so that several may be searched at once."""
 
     def __init__(self) -> None:
-        self.held: dict[int, Float[Tensor, "rows width"]] = {}
+        self.buffers: dict[int, Float[Tensor, "rows width"]] = {}
 
     def __call__(self, rows: int, width: int) -> Float[Tensor, "rows width"]:
         """Buffer that may alias the result of the last such call: only for short-lived results."""
-        held = self.held.get(width)
-        if held is None or held.shape[0] < rows:
-            held = self.held[width] = torch.empty(rows, width)
-        return held if held.shape[0] == rows else held[:rows]
+        buffer = self.buffers.get(width)
+        if buffer is None or buffer.shape[0] < rows:
+            buffer = self.buffers[width] = torch.empty(rows, width)
+        return buffer if buffer.shape[0] == rows else buffer[:rows]
 
 
 PRECISIONS = ("float32", "int8")
@@ -44,9 +44,9 @@ class Affine(Protocol):
 
 def prepare_linear(layers: Iterable[nn.Module] | nn.Linear, precision: str = "float32") -> Affine:
     """Prepare a linear layer, or several with the same input, concatenated."""
-    each = [layers] if isinstance(layers, nn.Linear) else [cast(nn.Linear, layer) for layer in layers]
-    weight = torch.cat([layer.weight for layer in each]).detach()
-    bias = torch.cat([layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias for layer in each])
+    linears = [layers] if isinstance(layers, nn.Linear) else [cast(nn.Linear, layer) for layer in layers]
+    weight = torch.cat([layer.weight for layer in linears]).detach()
+    bias = torch.cat([layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias for layer in linears])
     return prepare_matrix(weight, bias.detach(), precision)
 
 

@@ -104,10 +104,10 @@ class Steps:
 
     def __init__(self, engine: Engine, memory: DecoderMemory):
         self.engine, self.place, self.rooms = engine, 0, Buffers()
-        kept = list(memory.memories.values())
-        self.sources = [layer.cross.begin(memory) for layer, memory in zip(engine.layers, kept, strict=True)]
+        memories = list(memory.memories.values())
+        self.sources = [layer.cross.begin(memory) for layer, memory in zip(engine.layers, memories, strict=True)]
         self.caches = [KVCache(layer.heads) for layer in engine.layers]
-        self.ancestors = AncestorMask(len(kept[0].values))
+        self.ancestors = AncestorMask(len(memories[0].values))
 
     def leave(self, staying: Int[Tensor, " staying"]) -> None:
         """Drop the other sentences."""
