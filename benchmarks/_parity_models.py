@@ -32,7 +32,7 @@ from regard.models.layers import feedforward as thinking
 from regard.models.layers.residual import Residual
 from regard.models.layers.transformer import Sublayers
 from regard.models.seq2seq import build
-from regard.training.mixed_precision import Halved
+from regard.training.mixed_precision import CastWeights
 
 SIZE = 64 if GPU else 5
 SURE = 6.0
@@ -228,7 +228,7 @@ def layers(dtype: torch.dtype) -> Verdict:
         model, half = deepcopy(built), kind in (torch.float16, torch.bfloat16)
         model.to(torch.float64 if kind == torch.float64 else torch.float32)
         absent = [] if impl == "fused" else [add_norm, thinking, short]
-        with without(*absent), torch.autocast(DEVICE, kind, enabled=half), nullcontext() if absent else Halved(model):
+        with without(*absent), torch.autocast(DEVICE, kind, enabled=half), nullcontext() if absent else CastWeights(model):
             found = model(Padded(tokens, keep), tokens, project=False).output.to(kind)  # as the product that follows has it
         learned = [each for name, each in model.named_parameters() if not name.startswith("decoder.output")]
         return Found([found.detach()], list(torch.autograd.grad((found * flow.to(found.dtype)).double().sum(), learned)))

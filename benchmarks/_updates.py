@@ -27,10 +27,10 @@ from regard.losses.types import Loss, Progress
 from regard.models.decoders import recurrent_fused
 from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
-from regard.training.cuda_graphs import Graphed
+from regard.training.cuda_graphs import GraphedLoss
 from regard.training.gradient import accumulate
-from regard.training.mixed_precision import Halved
-from regard.training.optimizer import LARGEST, ahead, clip, optimiser, step_unless
+from regard.training.mixed_precision import CastWeights
+from regard.training.optimizer import LARGEST, build_optimizer, clip_gradient, is_fused, step_unless
 from regard.training.seed import reseed
 from regard.training.step import StepResult
 
@@ -68,10 +68,10 @@ class Updates:
         graph: bool = True,
     ):
         self.model, self.batch, self.settings, self.layers, self.count = model, batch, settings, layers, 0
-        self.teacher, self.optimiser = TeacherForcing(settings, model), optimiser(model, settings)
+        self.teacher, self.optimiser = TeacherForcing(settings, model), build_optimizer(model, settings)
         self.learned = list(model.parameters())
         self.device = self.learned[0].device
-        self.gradients = Graphed(self.cost, self.device, self.learned) if graph else self.eager
+        self.gradients = GraphedLoss(self.cost, self.device, self.learned) if graph else self.eager
 
     def cost(self, batch: Batch) -> Loss:
         half = self.settings.precision == "bf16"
@@ -89,8 +89,8 @@ class Updates:
         reseed(0, self.count, self.device)
         self.count += 1
         loss = self.gradients(self.batch)
-        norm = clip(self.learned, loss.tokens, self.settings.gradient_clip)
-        if ahead(self.optimiser):
+        norm = clip_gradient(self.learned, loss.tokens, self.settings.gradient_clip)
+        if is_fused(self.optimiser):
             step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
         else:
             self.optimiser.step()
@@ -115,7 +115,7 @@ def losses(name: str, dtype: torch.dtype, kernels: bool) -> Tensor:
             each.impl = additive_gpu if kernels else "reference"
     half = dtype == torch.bfloat16
     settings = Train(precision="bf16" if half else "fp32", optimizer="adamw", learning_rate=1e-3, label_smoothing=0.1)
-    layers = Halved(model) if kernels and half else nullcontext()
+    layers = CastWeights(model) if kernels and half else nullcontext()
     with without(*(() if kernels else KERNELS)):
         update = Updates(model, batch_of(ROWS, LENGTH, VOCABULARY), settings, layers, graph=kernels and GPU)
         return torch.tensor([update() for _ in range(COUNT)], dtype=torch.float64)

@@ -31,9 +31,9 @@ from regard.data.text.codec import Example, TextCodec
 from regard.losses.teacher_forcing import TeacherForcing
 from regard.losses.types import Loss, Progress
 from regard.models.seq2seq import build
-from regard.training.cuda_graphs import Graphed
-from regard.training.mixed_precision import Halved
-from regard.training.optimizer import clip, optimiser
+from regard.training.cuda_graphs import GraphedLoss
+from regard.training.mixed_precision import CastWeights
+from regard.training.optimizer import build_optimizer, clip_gradient
 
 VOCABULARY = 8000
 RESULTS = Path(__file__).parent / "results" / "packed.csv"
@@ -83,10 +83,10 @@ class Side:
         self.batches = batches
         settings = Train(precision="bf16" if DEVICE.type == "cuda" else "fp32", label_smoothing=0.1, learning_rate=1e-4)
         self.model = build(model, Dropout(), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
-        self.teacher, self.optimiser = TeacherForcing(settings, self.model), optimiser(self.model, settings)
+        self.teacher, self.optimiser = TeacherForcing(settings, self.model), build_optimizer(self.model, settings)
         self.clip = settings.gradient_clip
-        self.halved = Halved(self.model) if DEVICE.type == "cuda" else nullcontext()
-        self.graphs = Graphed(self.cost, DEVICE, list(self.model.parameters())) if DEVICE.type == "cuda" else None
+        self.halved = CastWeights(self.model) if DEVICE.type == "cuda" else nullcontext()
+        self.graphs = GraphedLoss(self.cost, DEVICE, list(self.model.parameters())) if DEVICE.type == "cuda" else None
 
     def cost(self, batch: Batch) -> Loss:
         with torch.autocast(DEVICE.type, torch.bfloat16, enabled=DEVICE.type == "cuda"), self.halved:
@@ -100,7 +100,7 @@ class Side:
                 loss.total.backward()
             else:
                 loss = self.graphs(batch)
-            clip(self.model.parameters(), loss.tokens, self.clip)
+            clip_gradient(self.model.parameters(), loss.tokens, self.clip)
             self.optimiser.step()
             self.optimiser.zero_grad(set_to_none=self.graphs is None)
         if DEVICE.type == "cuda":

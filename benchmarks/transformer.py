@@ -37,8 +37,8 @@ from regard.kernels import short
 from regard.losses import linear_cross_entropy
 from regard.models.layers import add_norm, feedforward
 from regard.models.seq2seq import build
-from regard.training.compile import Compiled
-from regard.training.mixed_precision import Halved
+from regard.training.compile import CompiledLayers
+from regard.training.mixed_precision import CastWeights
 
 RESULTS = Path(__file__).parent / "results" / "transformer.csv"
 HEADER = ["name", "shape", "dtype", "ms", "spread_ms", "tokens_per_second", "peak_bytes", "start_s", *WHERE]
@@ -66,7 +66,7 @@ def ours(batch: Batch, *, compiled: bool = False, halved: bool = True, graph: bo
     """What `regard train` does; with its layers compiled, or its matrices rounded in one go."""
     settings = Train(precision="bf16", optimizer="adamw", learning_rate=1e-4, label_smoothing=0.1)
     model = build(BASE, Dropout(0.1, 0.1), VOCABULARY, VOCABULARY, True).to(DEVICE).train()
-    layers = Compiled(model) if compiled else Halved(model) if halved else nullcontext()
+    layers = CompiledLayers(model) if compiled else CastWeights(model) if halved else nullcontext()
     return Updates(model, batch, settings, layers, graph)
 
 

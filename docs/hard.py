@@ -19,7 +19,7 @@ from regard.data.batch import Batch, shifted
 from regard.losses.hard_attention import Reinforce, find_hard_attentions
 from regard.losses.teacher_forcing import TeacherForcing, compute_target_logprobs
 from regard.losses.types import Progress
-from regard.training.optimizer import clip, optimiser
+from regard.training.optimizer import build_optimizer, clip_gradient
 
 DRAWS = 32
 COLOURS = {"none": "#8c8c8c", "moving_average": "#0072b2", "learned": "#d55e00"}
@@ -51,7 +51,7 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
     experiment, _ = tasks.experiment("reverse", config)
     model, teacher = experiment.model.train(), experiment.loss
     assert isinstance(teacher, TeacherForcing)
-    learning = optimiser(model, settings, teacher)
+    learning = build_optimizer(model, settings, teacher)
     curves = [Curve(baseline, [], []) for baseline in COLOURS]
     for step in range(steps + 1):
         if step and step % every == 0:
@@ -63,7 +63,7 @@ def measure(steps: int = 480, every: int = 40, draws: int = DRAWS) -> list[Curve
         learning.zero_grad()
         loss.total.backward()
         for learner in (model, teacher):
-            clip(learner.parameters(), loss.tokens, settings.gradient_clip)
+            clip_gradient(learner.parameters(), loss.tokens, settings.gradient_clip)
         learning.step()
         teacher.update_baseline(loss)
     return curves

@@ -6,12 +6,12 @@ import regard
 from regard import manifest
 from regard.alignment.heads import Head
 from regard.errors import DamagedError
-from regard.inference.alignment_head import head_in, note
+from regard.inference.alignment_head import load_head, save_head
 from regard.training.run_directory import RunDirectory, verify
 
 
 def noted(directory):
-    return head_in(manifest.unseal(directory / manifest.NAME), directory)
+    return load_head(manifest.unseal(directory / manifest.NAME), directory)
 
 
 def test_nothing_is_chosen_in_a_new_directory(run_directory):
@@ -22,7 +22,7 @@ def test_nothing_is_chosen_in_a_new_directory(run_directory):
 def test_a_choice_is_kept_beside_the_files_and_a_model_aligns_by_it(run_directory):
     before = verify(run_directory)
     head = Head("decoder.0.cross", 1, shift=True)
-    note(run_directory, head)
+    save_head(run_directory, head)
     assert json.loads((run_directory / "manifest.json").read_bytes())["alignment"] == {
         "attention": "decoder.0.cross",
         "head": 1,
@@ -39,7 +39,7 @@ def test_a_choice_is_kept_beside_the_files_and_a_model_aligns_by_it(run_director
 
 
 def test_a_choice_outlives_new_files(run_directory):
-    note(run_directory, Head("decoder.1.cross"))
+    save_head(run_directory, Head("decoder.1.cross"))
     with RunDirectory(run_directory) as run:
         run.publish({"codec.json": (run_directory / "codec.json").read_bytes()})
     assert noted(run_directory) == Head("decoder.1.cross")

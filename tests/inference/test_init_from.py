@@ -9,7 +9,7 @@ import regard
 from regard.config import Data, Model, Train
 from regard.data.table import DataError
 from regard.errors import DamagedError, DamagedWarning, RefusedError
-from regard.inference.init_from import begun
+from regard.inference.init_from import has_checkpoint
 from regard.tasks import experiment
 from regard.tasks.reverse import Config
 from regard.training.loop import train
@@ -85,12 +85,12 @@ def test_a_run_that_goes_on_does_not_need_the_other_and_changes_no_bit(first, tm
 def test_without_a_whole_checkpoint_it_begins_with_the_other_run_again(first, tmp_path):
     settings = {"init_from": str(first), "seed": 1}
     out = tmp_path / "run"
-    assert not begun(out)
+    assert not has_checkpoint(out)
     train(experiment("reverse", config(**settings, max_steps=3), out)[0], out, quiet=True)
-    assert begun(out)
+    assert has_checkpoint(out)
     for state in out.glob("checkpoints/*/state.safetensors"):
         state.write_bytes(state.read_bytes()[:-1])
-    assert not begun(out)
+    assert not has_checkpoint(out)
     made, _ = experiment("reverse", config(**settings), out)
     assert same(tensors(made.model), tensors(regard.load(first, "cpu").model))
     with pytest.warns(DamagedWarning):

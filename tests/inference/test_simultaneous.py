@@ -10,7 +10,7 @@ from regard.config import Search
 from regard.data.text.tokenizers import KINDS
 from regard.errors import ConfigError, RefusedError
 from regard.inference.ensemble.model import Ensemble
-from regard.inference.simultaneous import covers, greedy, joined
+from regard.inference.simultaneous import covers, greedy, join_weights
 from regard.models.decoders import DecoderMemory
 
 from ..decoding.streaming.models import ONE_WAY, TEXTS, answer, stopping, trained
@@ -146,6 +146,6 @@ def test_memories_are_put_behind_each_other():
         )
         for keys in (2, 1)
     )
-    assert joined(None, first) is first
-    kept = joined(first, second).memories["decoder.cross"]
+    assert join_weights(None, first) is first
+    kept = join_weights(first, second).memories["decoder.cross"]
     assert [tuple(each.shape) for each in kept[:3]] == [(1, 1, 3, 2), (1, 1, 3, 3), (1, 3)]

@@ -17,7 +17,7 @@ from regard.errors import ConfigError
 from regard.interop.engine import compile_in
 from regard.kernels.flex_block_mask import compiled as flex_blocks
 from regard.tasks.translate import Config
-from regard.training.compile import Compiled
+from regard.training.compile import CompiledLayers
 from regard.user_cache import INDUCTOR
 
 from ..models.small import made
@@ -81,7 +81,9 @@ def test_compiled_steps_have_the_users_cache_and_never_the_run_directory(tmp_pat
 @pytest.mark.unhooked
 def test_a_transformer_in_training_and_a_scope_are_compiled_in_the_users_cache_too(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    for number, compiles in enumerate((lambda: Compiled(transformer()), lambda: flex_blocks.compile_program("a structure"))):
+    for number, compiles in enumerate(
+        (lambda: CompiledLayers(transformer()), lambda: flex_blocks.compile_program("a structure"))
+    ):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
         monkeypatch.delenv(INDUCTOR, raising=False)
         compiles()

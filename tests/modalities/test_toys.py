@@ -18,7 +18,7 @@ from regard.losses.types import Progress
 from regard.training import cuda_graphs
 from regard.training.loop import train
 from regard.training.step import Update
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 from .toys import points, series
 
@@ -149,7 +149,7 @@ def test_updates_are_replayed_as_cuda_graphs(name, monkeypatch):
         config = MODULES[name].Config()
         config = replace(config, train=replace(config.train, device="cuda", max_steps=30))
         experiment, _ = tasks.experiment(name, config)
-        update, speed, values = Update(experiment), Speed(), []
+        update, speed, values = Update(experiment), Throughput(), []
         for step in range(30):
             update([update.ready(experiment.train.batch(step))], speed)
             update.settle(speed)

@@ -10,7 +10,7 @@ from regard.attention.types import Attended, Encoded
 from regard.data.batch import Batch, Padded, pad
 from regard.models.types import Step
 from regard.training import attention_metrics
-from regard.training.attention_metrics import STATISTICS, Health, correlation, figures, probe
+from regard.training.attention_metrics import STATISTICS, AttentionMetrics, build_probe, correlation, summarise
 
 from .small import Copies, Network, Plain, experiment
 
@@ -23,17 +23,17 @@ def attended(weights, allowed=None):
 
 
 def test_a_straight_alignment_is_healthy():
-    found = figures(attended(torch.eye(4)[None, None]))
+    found = summarise(attended(torch.eye(4)[None, None]))
     assert found == pytest.approx({"entropy": 0.0, "coverage": 1.0, "diagonality": 1.0, "dead": 0, "heads": 1})
 
 
 def test_a_reversed_alignment_runs_backwards():
-    assert figures(attended(torch.eye(4).flip(0)[None, None]))["diagonality"] == pytest.approx(-1.0)
+    assert summarise(attended(torch.eye(4).flip(0)[None, None]))["diagonality"] == pytest.approx(-1.0)
 
 
 def test_heads_that_look_everywhere_or_always_at_one_place_are_dead():
     even, stuck, alive = torch.full((4, 4), 0.25), torch.eye(4)[[2, 2, 2, 2]], torch.eye(4)
-    found = figures(attended(torch.stack((even, stuck, alive))[None]))
+    found = summarise(attended(torch.stack((even, stuck, alive))[None]))
     assert (found["dead"], found["heads"]) == (2, 3)
     assert found["entropy"] == pytest.approx(1 / 3)
     assert found["coverage"] == pytest.approx((1 + 0.25 + 1) / 3)
@@ -42,13 +42,13 @@ def test_heads_that_look_everywhere_or_always_at_one_place_are_dead():
 def test_padding_counts_neither_as_sight_nor_as_overlooked():
     weights = torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])[None, None]
     allowed = torch.tensor([True, True, False])[None, None, None]
-    found = figures(attended(weights, allowed))
+    found = summarise(attended(weights, allowed))
     assert (found["entropy"], found["coverage"]) == pytest.approx((1.0, 1.0))
 
 
 def test_a_single_query_or_key_kills_no_head():
-    assert figures(attended(torch.ones(1, 1, 1, 1)))["dead"] == 0
-    assert figures(attended(torch.full((1, 1, 1, 4), 0.25)))["dead"] == 0
+    assert summarise(attended(torch.ones(1, 1, 1, 1)))["dead"] == 0
+    assert summarise(attended(torch.full((1, 1, 1, 4), 0.25)))["dead"] == 0
 
 
 def test_correlation_of_what_does_not_move_is_nothing():
@@ -57,21 +57,21 @@ def test_correlation_of_what_does_not_move_is_nothing():
 
 def test_the_probe_has_targets_of_one_length():
     batch = Batch(pad([[4, 2], [4, 5, 2], [4, 2], [6, 6, 6, 2]]), pad([[4, 2], [4, 5, 2], [5, 2], [4, 2]]))
-    found = probe(batch)
+    found = build_probe(batch)
     assert found.target.data.tolist() == [[4, 2], [5, 2], [4, 2]]
     assert found.target.keep.all()
     assert found.source.data.shape == (3, 4)
-    assert probe(batch._replace(target=None)).target is None
+    assert build_probe(batch._replace(target=None)).target is None
 
 
 def test_a_probe_of_long_targets_takes_the_shortest():
     batch = Batch(pad([[4, 2], [4, 2]]), pad([[4] * 40, [4] * 50]))
-    assert probe(batch).target.data.shape == (1, 40)
+    assert build_probe(batch).target.data.shape == (1, 40)
 
 
 def test_looking_gives_the_figures_of_each_attention_and_the_gradient_through_its_weights():
     made = experiment()
-    found = Health(made, CPU).measure(made.model, 1e9)
+    found = AttentionMetrics(made, CPU).measure(made.model, 1e9)
     assert set(found) == {"attention"}
     assert set(found["attention"]) == {"entropy", "coverage", "diagonality", "dead", "heads", "gradient"}
     assert found["attention"]["gradient"] > 0
@@ -79,7 +79,7 @@ def test_looking_gives_the_figures_of_each_attention_and_the_gradient_through_it
 
 
 def test_the_gradient_is_that_of_the_loss_per_token():
-    model, batch = Network(dropout=0.0), probe(Copies().batch(0))
+    model, batch = Network(dropout=0.0), build_probe(Copies().batch(0))
     step = model(batch.source, attention_metrics.shifted(batch.target.data), weights=True, statistics=())
     weights = step.attended["attention"].weights
     loss = attention_metrics.cross_entropy(step.output, batch.target) / batch.target.keep.sum()
@@ -104,7 +104,7 @@ def test_the_gradients_of_many_calls_are_one_length():
             look = self.attention(self.embedding(target), memory, **options)
             return Step(self.output(look.context), (), {"attention": look})
 
-    first, second, batch = Twice(), Once(), probe(Copies().batch(0))
+    first, second, batch = Twice(), Once(), build_probe(Copies().batch(0))
     second.load_state_dict(first.state_dict())
     found = [attention_metrics.measure_attentions(each, batch)["attention"]["gradient"] for each in (first, second)]
     assert found[0] == pytest.approx(found[1])
@@ -114,7 +114,7 @@ def test_looking_leaves_the_model_as_it_was():
     made = experiment()
     before = {name: value.clone() for name, value in made.model.state_dict().items()}
     made.model.train()
-    Health(made, CPU).measure(made.model, 1e9)
+    AttentionMetrics(made, CPU).measure(made.model, 1e9)
     assert made.model.training
     assert all(parameter.grad is None for parameter in made.model.parameters())
     assert all(torch.equal(value, before[name]) for name, value in made.model.state_dict().items())
@@ -122,13 +122,13 @@ def test_looking_leaves_the_model_as_it_was():
 
 def test_models_without_attention_have_none():
     made = experiment(Plain())
-    assert Health(made, CPU).measure(made.model, 1e9) == {}
+    assert AttentionMetrics(made, CPU).measure(made.model, 1e9) == {}
 
     class Open(nn.Module):
         def forward(self, source, target, **options):
             return Plain()(source, target)
 
-    looking = Health(experiment(Open()), CPU)
+    looking = AttentionMetrics(experiment(Open()), CPU)
     assert looking.measure(Open(), 1e9) == {}
     assert not looking.possible
 
@@ -138,14 +138,14 @@ def test_models_that_refuse_the_question_are_not_asked_again():
         def forward(self, source, target, **options):
             return Plain()(source, target, **options)
 
-    looking = Health(experiment(Strict()), CPU)
+    looking = AttentionMetrics(experiment(Strict()), CPU)
     assert looking.measure(Strict(), 1e9) == {}
     assert not looking.possible
 
 
 def test_looking_takes_no_more_than_a_fiftieth_of_the_time(monkeypatch):
     made, now = experiment(), [0.0]
-    looking = Health(made, CPU)
+    looking = AttentionMetrics(made, CPU)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def slow(model, batch):
@@ -163,6 +163,6 @@ def test_looking_takes_no_more_than_a_fiftieth_of_the_time(monkeypatch):
 def test_examples_that_share_a_row_are_probed_one_by_one():
     keep, numbers = torch.ones(1, 4, dtype=torch.bool), torch.tensor([[1, 1, 2, 2]])
     packed = Padded(torch.tensor([[4, 2, 5, 2]]), keep, numbers)
-    found = probe(Batch(packed, packed, ((0, 1),)))
+    found = build_probe(Batch(packed, packed, ((0, 1),)))
     assert found.source.data.tolist() == [[4, 2], [5, 2]]
     assert found.source.documents is None

@@ -6,9 +6,9 @@ import torch
 from regard import tasks
 from regard.config import AttentionPart, Model, Train
 from regard.training import compile
-from regard.training.compile import Compiled
+from regard.training.compile import CompiledLayers
 from regard.training.step import Update
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 TRANSFORMER = Model(
     encoder="transformer",
@@ -28,7 +28,7 @@ def experiment(**train):
 
 def losses(**train):
     made = experiment(device="cpu", **train)
-    update, speed = Update(made), Speed()
+    update, speed = Update(made), Throughput()
     found = []
     for step in range(3):
         update([made.train.batch(step)], speed)
@@ -63,7 +63,7 @@ def test_layers_are_only_exchanged_while_it_is_entered(monkeypatch):
     monkeypatch.setattr(compile, "BACKEND", "eager")
     model = experiment().model
     names = set(model.state_dict())
-    exchange = Compiled(model)
+    exchange = CompiledLayers(model)
     assert len(exchange.parts) == 3 * (1 + 2)
     with exchange:
         assert all("attend" in layer.__dict__ for layer in model.encoder.children() if type(layer) in compile.PARTS)

@@ -7,9 +7,9 @@ from regard import tasks
 from regard.config import AttentionPart, Model, Train
 from regard.data.batch import Batch, pad, tensors
 from regard.training import cuda_graphs
-from regard.training.cuda_graphs import Graphed, covers
+from regard.training.cuda_graphs import GraphedLoss, covers
 from regard.training.step import Update
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 CUDA = torch.device("cuda")
 TRANSFORMER = Model(
@@ -59,7 +59,7 @@ def test_a_plain_transformer_is_covered_on_a_gpu_alone():
     assert covers(experiment(), CUDA) is None
     assert covers(experiment(), torch.device("cpu")) == "needs a CUDA device"
     assert Update(experiment(device="cpu")).graphs is None
-    assert Update(experiment(device="cpu")).halved is None
+    assert Update(experiment(device="cpu")).cast_weights is None
 
 
 @pytest.mark.parametrize("kind", ["convolution", "recurrent"])
@@ -124,7 +124,7 @@ def test_replayed_labels_cost_what_they_cost_kernel_by_kernel(monkeypatch, optio
         monkeypatch.setattr(cuda_graphs, "MOST", most)
         made = pictures("classify", samples=200, **options)
         made = dataclasses.replace(made, config=dataclasses.replace(made.config, train=Train(max_steps=30, device="cuda")))
-        update, speed, found = Update(made), Speed(), []
+        update, speed, found = Update(made), Throughput(), []
         for step in range(30):
             update([made.train.batch(step)], speed)
             update.settle(speed)
@@ -161,7 +161,7 @@ def test_replayed_updates_cost_what_they_cost_kernel_by_kernel(monkeypatch, kind
         drop = dataclasses.replace(config.dropout, embedding=dropout, residual=dropout, attention=dropout)
         chosen = dataclasses.replace(config, data=data, model=model, dropout=drop, train=train)
         made, _ = tasks.experiment("reverse", chosen)
-        update, speed = Update(made), Speed()
+        update, speed = Update(made), Throughput()
         found = []
         for step in range(60):
             update([made.train.batch(step)], speed)
@@ -177,7 +177,7 @@ def test_where_memory_is_short_the_graphs_are_given_up_and_the_batch_is_computed
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
     made = experiment()
     update = Update(made)
-    graphs = Graphed(update.cost, torch.device("cpu"), list(made.model.parameters()))
+    graphs = GraphedLoss(update.cost, torch.device("cpu"), list(made.model.parameters()))
 
     def short(batch):
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -193,7 +193,7 @@ def test_where_memory_is_short_the_graphs_are_given_up_and_the_batch_is_computed
 def test_any_other_fault_of_a_capture_is_told(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 0))
     made = experiment()
-    graphs = Graphed(Update(made).cost, torch.device("cpu"), list(made.model.parameters()))
+    graphs = GraphedLoss(Update(made).cost, torch.device("cpu"), list(made.model.parameters()))
 
     def broken(batch):
         raise RuntimeError("operation not permitted when stream is capturing")

@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.errors import DamagedWarning, FailedError
 from regard.training import checkpoint
-from regard.training.ema import Average, mean, mean_of_checkpoints, saved_weights
+from regard.training.ema import WeightAverage, mean, mean_of_checkpoints, saved_weights
 
 from .small import Network
 
@@ -12,7 +12,7 @@ from .small import Network
 def test_the_moving_average_follows_its_formula():
     model = nn.Linear(1, 1, bias=False)
     nn.init.constant_(model.weight, 1.0)
-    average = Average(model, 0.5)
+    average = WeightAverage(model, 0.5)
     nn.init.constant_(model.weight, 3.0)
     average.update(model, 0)  # d = min(0.5, 1 / 10): 0.1 * 1 + 0.9 * 3
     assert average.values["weight"].item() == pytest.approx(2.8)
@@ -23,7 +23,7 @@ def test_the_moving_average_follows_its_formula():
 def test_inside_the_model_has_the_average_and_afterwards_its_own_even_after_an_error():
     model = Network()
     own = {name: value.clone() for name, value in model.named_parameters()}
-    average = Average(model, 0.9)
+    average = WeightAverage(model, 0.9)
     for value in average.values.values():
         value.fill_(0.5)
 
@@ -42,7 +42,7 @@ def test_inside_the_model_has_the_average_and_afterwards_its_own_even_after_an_e
 
 def test_a_decay_of_one_or_more_is_refused():
     with pytest.raises(ValueError, match=r"train.ema_decay needs to be from 0 up to but not including 1, got 1.0"):
-        Average(nn.Linear(1, 1), 1.0)
+        WeightAverage(nn.Linear(1, 1), 1.0)
 
 
 def test_the_mean_of_weights_is_their_mean_and_whole_numbers_are_the_last():

@@ -4,7 +4,7 @@ import torch
 from regard.errors import FailedError
 from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.losses.types import Loss
-from regard.training.gradient import accumulate, advice, gradient, out_of_memory, split
+from regard.training.gradient import accumulate, compute_gradient, describe_remedy, out_of_memory, split
 
 from .small import Copies, Network
 
@@ -49,8 +49,8 @@ def test_too_little_memory_halves_the_parts_and_keeps_the_gradient(error):
     batches = [Copies(rows=8).batch(0), Copies(rows=8).batch(1)]
     whole, small = Memory(8), Memory(2, error)
     small.model.load_state_dict(whole.model.state_dict())
-    first, parts = gradient(batches, 1, whole.backward, whole.begin)
-    second, halved = gradient(batches, 1, small.backward, small.begin)
+    first, parts = compute_gradient(batches, 1, whole.backward, whole.begin)
+    second, halved = compute_gradient(batches, 1, small.backward, small.begin)
     assert (parts, halved) == (1, 4)
     assert small.tried == [8, 4, *[2] * 8]
     assert first.tokens == second.tokens
@@ -65,7 +65,7 @@ def test_one_row_that_is_too_much_ends_with_advice():
     with pytest.raises(
         FailedError, match=r"out of memory with a single sequence \(CUDA out of memory.*max_source_length.*bf16"
     ):
-        gradient([Copies(rows=4).batch(0)], 1, memory.backward, memory.begin)
+        compute_gradient([Copies(rows=4).batch(0)], 1, memory.backward, memory.begin)
     assert memory.tried == [4, 2, 1]
 
 
@@ -74,12 +74,12 @@ def test_other_errors_are_not_taken_for_too_little_memory():
         raise RuntimeError("shapes do not fit")
 
     with pytest.raises(RuntimeError, match="shapes do not fit"):
-        gradient([Copies().batch(0)], 1, broken, lambda: None)
+        compute_gradient([Copies().batch(0)], 1, broken, lambda: None)
     assert not out_of_memory(ValueError("out of memory"))
     assert out_of_memory(
         RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: you tried")
     )
-    assert "MemoryError" in advice(MemoryError(), "here")
+    assert "MemoryError" in describe_remedy(MemoryError(), "here")
 
 
 def test_gradients_of_several_batches_add_up_where_they_are():

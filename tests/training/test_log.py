@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.errors import RefusedError, UnwritableError
-from regard.training.log import Log, finite, numbers
+from regard.training.log import Log, flatten_numbers, replace_nonfinite
 
 
 def lines(path):
@@ -31,11 +31,11 @@ def test_lines_beyond_the_step_and_torn_lines_are_taken_back(tmp_path):
 
 
 def test_finite_reaches_into_lists():
-    assert finite({"a": [1, math.nan, (math.inf, "x")]}) == {"a": [1, None, [None, "x"]]}
+    assert replace_nonfinite({"a": [1, math.nan, (math.inf, "x")]}) == {"a": [1, None, [None, "x"]]}
 
 
 def test_numbers_are_named_by_their_path():
-    assert numbers({"step": 3, "a": {"b": 1}, "c": 0.5, "d": "x"}) == [("a/b", 1.0), ("c", 0.5)]
+    assert flatten_numbers({"step": 3, "a": {"b": 1}, "c": 0.5, "d": "x"}) == [("a/b", 1.0), ("c", 0.5)]
 
 
 def test_without_the_package_tensorboard_is_refused_by_the_name_of_the_extra(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from regard.config import AttentionPart, Dropout, Model
 from regard.data.batch import Batch, Padded, shifted
 from regard.models.layers.residual import Residual
 from regard.models.seq2seq import build
-from regard.training.mixed_precision import Halved, Halves, Lent, alike, heads
+from regard.training.mixed_precision import CastTogether, CastWeights, CopyTarget, can_pack, list_attention_targets
 
 MODEL = Model(
     encoder="transformer",
@@ -41,7 +41,7 @@ def test_a_model_says_and_learns_what_it_does_by_autocast():
     made = model()
     exact = learned(made.double(), torch.autocast("cpu", enabled=False))
     made.float()
-    plain, found = learned(made, nullcontext()), learned(made, Halved(made))
+    plain, found = learned(made, nullcontext()), learned(made, CastWeights(made))
     for place, (mine, theirs, right) in enumerate(zip(found, plain, exact, strict=True)):
         error, usual = ((each.double() - right).abs().max() for each in (mine, theirs))
         assert error <= 3 * usual + 0.01 * right.abs().max(), place
@@ -49,7 +49,7 @@ def test_a_model_says_and_learns_what_it_does_by_autocast():
 
 def test_matrices_that_read_the_same_data_are_one_and_the_others_their_own():
     made = model()
-    halved, names = Halved(made), {module: name for name, module in made.named_modules()}
+    halved, names = CastWeights(made), {module: name for name, module in made.named_modules()}
     first = [
         (names[to], [names[each] for each in parts]) for to, parts, _ in halved.lent if names[to].startswith("decoder.0")
     ]
@@ -67,7 +67,7 @@ def test_matrices_that_read_the_same_data_are_one_and_the_others_their_own():
 
 def test_copies_are_lent_while_it_is_entered_and_only_under_autocast():
     made = model()
-    halved, layer = Halved(made), made.encoder.get_submodule("0")
+    halved, layer = CastWeights(made), made.encoder.get_submodule("0")
     with torch.autocast("cpu", torch.bfloat16), halved:
         assert layer.self.packed.weight.shape == (48, 16)
         assert layer.self.packed.bias.dtype == layer.feedforward[0].weight.dtype == torch.bfloat16
@@ -80,7 +80,7 @@ def test_copies_are_lent_while_it_is_entered_and_only_under_autocast():
 
 def test_a_model_without_biases_has_none_to_lend():
     made = model(bias=False)
-    with torch.autocast("cpu", torch.bfloat16), Halved(made):
+    with torch.autocast("cpu", torch.bfloat16), CastWeights(made):
         layer = made.encoder.get_submodule("0")
         assert layer.self.packed.bias is None
         assert layer.feedforward[0].bias is None
@@ -89,21 +89,21 @@ def test_a_model_without_biases_has_none_to_lend():
 
 def test_projections_that_differ_stay_apart():
     grouped = MultiHead(8, heads=4, key_heads=2)
-    assert alike((grouped.key, grouped.value))
-    assert not alike((grouped.query, grouped.key))
-    assert not alike((grouped.query, nn.Identity()))
-    around, apart = Residual(8), [Lent(each, (each,)) for each in (grouped.query, grouped.key, grouped.value)]
-    assert list(heads(grouped, around)) == [*apart, Lent(grouped.output, (grouped.output,), around)]
-    assert list(heads(grouped)) == [
-        Lent(grouped, (grouped.key, grouped.value)),
+    assert can_pack((grouped.key, grouped.value))
+    assert not can_pack((grouped.query, grouped.key))
+    assert not can_pack((grouped.query, nn.Identity()))
+    around, apart = Residual(8), [CopyTarget(each, (each,)) for each in (grouped.query, grouped.key, grouped.value)]
+    assert list(list_attention_targets(grouped, around)) == [*apart, CopyTarget(grouped.output, (grouped.output,), around)]
+    assert list(list_attention_targets(grouped)) == [
+        CopyTarget(grouped, (grouped.key, grouped.value)),
         apart[0],
-        Lent(grouped.output, (grouped.output,)),
+        CopyTarget(grouped.output, (grouped.output,)),
     ]
 
 
 def test_a_bias_whose_sum_nobody_sees_is_added_on_the_way_around():
     made = model()
-    halved, layer = Halved(made), made.decoder.layers[1]
+    halved, layer = CastWeights(made), made.decoder.layers[1]
     with torch.autocast("cpu", torch.bfloat16), halved:
         assert layer.around_self.added is layer.self.output._parameters["bias"]
         assert layer.around_feedforward.added is layer.feedforward[2]._parameters["bias"]
@@ -115,13 +115,13 @@ def test_a_bias_whose_sum_nobody_sees_is_added_on_the_way_around():
 
 
 def test_a_model_that_is_no_transformer_has_nothing_to_lend():
-    with torch.autocast("cpu", torch.bfloat16), Halved(nn.Linear(2, 2)) as nothing:
+    with torch.autocast("cpu", torch.bfloat16), CastWeights(nn.Linear(2, 2)) as nothing:
         assert nothing is None
 
 
 def test_copies_are_joined_and_their_gradients_come_back_to_each():
     one, other, alone = (torch.tensor(each, requires_grad=True) for each in ([[1.0, 2.0]], [[3.0, 4.0]], [5.0]))
-    joined, single = Halves.apply(torch.bfloat16, [2, 1], one, other, alone)
+    joined, single = CastTogether.apply(torch.bfloat16, [2, 1], one, other, alone)
     assert joined.tolist() == [[1, 2], [3, 4]]
     assert (single.tolist(), single.dtype) == ([5], torch.bfloat16)
     flow = torch.tensor([[0.5, 1.0], [1.5, 2.0]], dtype=torch.bfloat16)

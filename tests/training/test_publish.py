@@ -24,9 +24,9 @@ def test_the_published_model_is_the_moving_average_where_there_is_one(tmp_path):
         run.claim(experiment())
         state = made(ema=0.9, steps=3)
         publish.publish(run, state, 2.5, {"loss": 2.5})
-        for name, value in publish.published(run).items():
+        for name, value in publish.load_published_weights(run).items():
             assert torch.equal(value, state.average.values.get(name, value))
-        assert not torch.equal(publish.published(run)["output.bias"], weights(state.model)["output.bias"])
+        assert not torch.equal(publish.load_published_weights(run)["output.bias"], weights(state.model)["output.bias"])
 
 
 def test_a_lost_model_is_forgotten_with_a_warning(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from regard import io, manifest
 from regard.errors import DamagedError, DamagedWarning, FailedError, RefusedError
 from regard.training import run_directory as directory
-from regard.training.run_directory import RunDirectory, flat, same_config, verify
+from regard.training.run_directory import RunDirectory, check_same_config, flatten, verify
 
 from .small import Part, Words, experiment
 
@@ -105,9 +105,9 @@ def test_a_setting_that_did_not_exist_yet_had_its_default(tmp_path):
     claim(tmp_path)
     path = tmp_path / "config.toml"
     path.write_text(path.read_text().replace("gradient_clip = 1.0\n", ""))
-    same_config(tmp_path, experiment().config)
+    check_same_config(tmp_path, experiment().config)
     with pytest.raises(RefusedError, match=r"train.gradient_clip = 1.0, and now it is 2.0"):
-        same_config(tmp_path, experiment(gradient_clip=2.0).config)
+        check_same_config(tmp_path, experiment(gradient_clip=2.0).config)
 
 
 def test_a_codec_made_from_other_data_is_refused(tmp_path):
@@ -212,7 +212,7 @@ def test_temporary_files_of_somebody_else_are_left_alone(tmp_path):
 
 
 def test_flat_names_every_setting_by_its_path():
-    assert flat({"a": {"b": 1, "c": (1, 2)}, "d": "e"}) == {"a.b": 1, "a.c": [1, 2], "d": "e"}
+    assert flatten({"a": {"b": 1, "c": (1, 2)}, "d": "e"}) == {"a.b": 1, "a.c": [1, 2], "d": "e"}
 
 
 def test_every_free_setting_exists():
@@ -226,7 +226,7 @@ def test_every_free_setting_exists():
 def test_a_run_of_another_task_is_told_as_such(tmp_path):
     (tmp_path / "config.toml").write_text('task = "reverse"\n', encoding="utf-8")
     with pytest.raises(RefusedError, match="is a run of the task 'reverse', not of 'translate': train into another"):
-        same_config(tmp_path, experiment().config, "translate")
+        check_same_config(tmp_path, experiment().config, "translate")
 
 
 def test_a_note_stands_beside_the_files_and_stays_when_they_change(tmp_path):

@@ -1,6 +1,6 @@
 import torch
 
-from regard.training.seed import deterministic, mixed, reseed
+from regard.training.seed import deterministic, mix_seed, reseed
 
 CPU = torch.device("cpu")
 
@@ -16,13 +16,13 @@ def test_what_a_step_draws_depends_on_seed_and_step_alone():
 
 
 def test_no_two_of_many_seeds_and_steps_meet():
-    numbers = {mixed(seed, step) for seed in range(20) for step in range(500)}
+    numbers = {mix_seed(seed, step) for seed in range(20) for step in range(500)}
     assert len(numbers) == 10_000
     assert all(0 <= number < 2**63 for number in numbers)
 
 
 def test_half_of_the_bits_change_from_one_step_to_the_next():
-    flips = [bin(mixed(0, step) ^ mixed(0, step + 1)).count("1") for step in range(300)]
+    flips = [bin(mix_seed(0, step) ^ mix_seed(0, step + 1)).count("1") for step in range(300)]
     assert 30 < sum(flips) / len(flips) < 33
 
 

@@ -7,8 +7,8 @@ from torch import nn
 from regard.config import Train
 from regard.errors import DamagedError, RefusedError
 from regard.training.checkpoint import load, save
-from regard.training.ema import Average
-from regard.training.optimizer import optimiser
+from regard.training.ema import WeightAverage
+from regard.training.optimizer import build_optimizer
 from regard.training.schedules import Plateau
 from regard.training.state import State
 
@@ -18,7 +18,7 @@ from .small import teacher_forcing_loss as loss
 
 def made(model=None, ema=None, steps=0):
     model = model or Network()
-    state = State(model, optimiser(model, Train()), None if ema is None else Average(model, ema), Plateau())
+    state = State(model, build_optimizer(model, Train()), None if ema is None else WeightAverage(model, ema), Plateau())
     for step in range(steps):
         state.optimiser.zero_grad()
         loss(model, Copies().batch(step)).total.backward()
@@ -33,7 +33,7 @@ def with_loss(steps=0, size=2):
     """A state whose loss has a parameter and a buffer of its own."""
     model, beside = Plain(), nn.Linear(size, 1)
     beside.register_buffer("mean", torch.zeros(()))
-    state = State(model, optimiser(model, Train(), beside), None, Plateau(), loss=beside)
+    state = State(model, build_optimizer(model, Train(), beside), None, Plateau(), loss=beside)
     for step in range(steps):
         state.optimiser.zero_grad()
         (loss(model, Copies().batch(step)).total + beside(torch.ones(1, size)).square().sum()).backward()

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.errors import RefusedError
-from regard.training.state_dict import named, restore, weights
+from regard.training.state_dict import named_tensors, restore, weights
 
 from .small import Network
 
@@ -19,8 +19,8 @@ def test_weights_go_back_into_a_model_and_tied_ones_stay_tied():
     first, second = Network(), Network()
     restore(second, weights(first))
     assert second.output.weight is second.embedding.weight
-    for name, tensor in named(first).items():
-        assert torch.equal(tensor, named(second)[name])
+    for name, tensor in named_tensors(first).items():
+        assert torch.equal(tensor, named_tensors(second)[name])
 
 
 def test_a_model_that_does_not_fit_is_refused_by_the_name_of_the_first_difference():

@@ -15,7 +15,7 @@ from regard.models.types import Step
 from regard.training import step as update
 from regard.training.loop import train
 from regard.training.state_dict import weights
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 from .small import Copies, Part, experiment
 
@@ -128,7 +128,7 @@ def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, 
                 made.model.scale.fill_(torch.nan if step == bad else 2.0)
             return super().batch(step)
 
-    before, found = update.optimiser, []
+    before, found = update.build_optimizer, []
     for fused in (False, True):
         torch.manual_seed(0)
         made = experiment(part=Part(dropout=0.0), optimizer="adamw", learning_rate=0.01, max_bad_batches=3)
@@ -136,10 +136,10 @@ def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, 
         def optimiser(*given, fused=fused):
             return torch.optim.AdamW([{**group, "fused": fused} for group in before(*given).param_groups], 0.01, fused=fused)
 
-        monkeypatch.setattr(update, "optimiser", optimiser)
+        monkeypatch.setattr(update, "build_optimizer", optimiser)
         run, batches = update.Update(made), Spoilt()
         for step in range(4):
-            run([batches.batch(step)], Speed())
+            run([batches.batch(step)], Throughput())
         assert run.state.counters.skipped == (bad is not None)
         found.append([each.detach().clone() for each in made.model.parameters()])
     for one, other in zip(*found, strict=True):
@@ -148,7 +148,7 @@ def test_a_step_that_is_begun_before_its_loss_is_known_is_the_same(monkeypatch, 
 
 def late(monkeypatch, bad, **train):
     """An update that is looked at when the next one has been queued, and a bad batch."""
-    before = update.optimiser
+    before = update.build_optimizer
 
     def optimiser(*given):
         return torch.optim.AdamW([{**group, "fused": True} for group in before(*given).param_groups], 0.01, fused=True)
@@ -160,7 +160,7 @@ def late(monkeypatch, bad, **train):
             return super().batch(step)
 
     torch.manual_seed(0)
-    monkeypatch.setattr(update, "optimiser", optimiser)
+    monkeypatch.setattr(update, "build_optimizer", optimiser)
     made = experiment(part=Part(dropout=0.0), optimizer="adamw", learning_rate=0.01, **train)
     return made, update.Update(made), Spoilt()
 
@@ -169,7 +169,7 @@ def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
     found = []
     for waits in (False, True):
         made, run, batches = late(monkeypatch, bad={1}, max_bad_batches=3)
-        run.late, speed = waits, Speed()
+        run.late, speed = waits, Throughput()
         for step in range(4):
             run([batches.batch(step)], speed)
             assert (run.queued is not None) == waits
@@ -189,7 +189,7 @@ def test_an_update_that_is_looked_at_later_is_the_same(monkeypatch):
 
 def test_too_many_bad_batches_are_named_by_their_own_step(monkeypatch):
     _, run, batches = late(monkeypatch, bad={1, 2}, max_bad_batches=2)
-    run.late, speed = True, Speed()
+    run.late, speed = True, Throughput()
     for step in range(3):
         run([batches.batch(step)], speed)
     with pytest.raises(FailedError, match="the last at step 2 "):
@@ -229,8 +229,8 @@ def test_a_run_whose_updates_are_looked_at_later_keeps_the_same_checkpoints_and_
 def test_updates_of_a_teacher_are_looked_at_later_unless_they_go_by_what_it_cost(monkeypatch, attention, train, late):
     """As on a GPU, whose graphs are not made here."""
     monkeypatch.setattr(update, "covers", lambda experiment, device: None)
-    monkeypatch.setattr(update, "Graphed", lambda *given: object())
-    monkeypatch.setattr(update, "ahead", lambda optimiser: True)
+    monkeypatch.setattr(update, "GraphedLoss", lambda *given: object())
+    monkeypatch.setattr(update, "is_fused", lambda optimiser: True)
     config = tasks.find("reverse").Config()
     model = replace(config.model, attention=AttentionPart(attention), hidden_size=8)
     data, made = replace(config.data, samples=40), replace(config.train, device="cpu", **train)

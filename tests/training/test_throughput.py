@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def clock(monkeypatch):
 
 
 def test_means_are_over_tokens_and_speed_counts_updates_alone(clock):
-    speed = Speed()
+    speed = Throughput()
     for loss, tokens in ((2.0, 10), (1.0, 30)):
         with speed.timed():
             clock[0] += 2
@@ -26,7 +26,7 @@ def test_means_are_over_tokens_and_speed_counts_updates_alone(clock):
 
 
 def test_what_updates_wait_for_batches_is_a_share_of_their_time(clock):
-    speed = Speed()
+    speed = Throughput()
     with speed.timed():
         with speed.waiting():
             clock[0] += 1
@@ -36,7 +36,7 @@ def test_what_updates_wait_for_batches_is_a_share_of_their_time(clock):
 
 
 def test_what_a_gpu_rests_between_updates_is_a_share_of_their_time(clock):
-    speed = Speed()
+    speed = Throughput()
     for gap in (0.5, 0.25):
         with speed.timed():
             clock[0] += 1.5
@@ -46,22 +46,22 @@ def test_what_a_gpu_rests_between_updates_is_a_share_of_their_time(clock):
 
 
 def test_time_goes_on_over_runs(clock):
-    speed = Speed(30.0)
+    speed = Throughput(30.0)
     clock[0] += 12
     assert speed.elapsed() == 42.0
 
 
 def test_time_left_follows_the_pace_and_the_minutes(clock):
-    speed = Speed()
+    speed = Throughput()
     assert speed.estimate_remaining(10, 100, None) is None
     clock[0] += 20
     assert speed.estimate_remaining(20, 100, None) == pytest.approx(160)
     assert speed.estimate_remaining(20, 100, 1.0) == pytest.approx(40)
-    assert Speed().estimate_remaining(10, 100, 2.0) == pytest.approx(120)
+    assert Throughput().estimate_remaining(10, 100, 2.0) == pytest.approx(120)
 
 
 def test_the_last_loss_is_known_once_there_is_one(clock):
-    speed = Speed()
+    speed = Throughput()
     assert speed.last is None
     speed.add(2.0, 10, {})
     speed.add(1.5, 10, {})
@@ -70,10 +70,10 @@ def test_the_last_loss_is_known_once_there_is_one(clock):
 
 
 def test_a_stretch_is_gone_on_with_as_if_nothing_had_come_between(clock):
-    speed, whole = Speed(), Speed()
+    speed, whole = Throughput(), Throughput()
     for number, (loss, tokens) in enumerate(((2.0, 10), (0.1 + 0.2, 30), (1.0, 7))):
         if number == 2:
-            speed = Speed(0.0, json.loads(json.dumps(speed.state())))
+            speed = Throughput(0.0, json.loads(json.dumps(speed.state())))
         for each in (speed, whole):
             each.rest(0.25)
             each.add(loss, tokens, {"nll": loss / 3, "odd": math.nan})

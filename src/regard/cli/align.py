@@ -164,7 +164,7 @@ def _rank_heads(directory: Path, pairs: "list[SoftAlignment]", gold: "list[Gold]
     from regard.inference import alignment_head
 
     candidates = rank_heads(pairs, gold, cast(Any, by), merge=cast(Any, merge))
-    alignment_head.note(directory, candidates[0].head)
+    alignment_head.save_head(directory, candidates[0].head)
     return candidates
 
 

@@ -10,7 +10,7 @@ from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from regard.inference.ensemble.stacking import Stacked
+    from regard.inference.ensemble.stacking import Stacking
     from regard.inference.sequence_predictor import SequencePredictor
 
 COLUMNS = {"data.source", "data.target"}
@@ -66,7 +66,7 @@ def ensemble(
     typer.echo(summarise(out, paths, average, each, stacked))
 
 
-def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], stacked: "Stacked | None") -> str:
+def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], stacked: "Stacking | None") -> str:
     """A line for each member with its weight, and the loss with learned weights."""
     lines = [f"{out}: {len(paths)} models, averaged by their {average}"]
     lines += [f"    {share:.4f}  {path}" for share, path in zip(shares, paths, strict=True)]
@@ -75,12 +75,12 @@ def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, .
     return "\n".join(lines)
 
 
-def _stack(members: "list[SequencePredictor]", table: str, columns: dict[str, str], average: str) -> "Stacked":
+def _stack(members: "list[SequencePredictor]", table: str, columns: dict[str, str], average: str) -> "Stacking":
     from regard.data.table import read
-    from regard.inference.ensemble.build import together
+    from regard.inference.ensemble.build import combine_models
     from regard.inference.ensemble.stacking import stack
 
-    together(members)
+    combine_models(members)
     data = members[0].config.data
     records = read(table, columns.get("data.source", data.source), columns.get("data.target", data.target))
     return stack(members, list(records), average)

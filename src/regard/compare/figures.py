@@ -11,7 +11,7 @@ from regard import config as configuration
 from regard import io, manifest
 from regard.data.table import files
 from regard.errors import TrainingError
-from regard.training.log import finite
+from regard.training.log import replace_nonfinite
 from regard.training.run_directory import MODEL
 
 NAME = "figures.json"
@@ -19,7 +19,7 @@ NAME = "figures.json"
 
 def save_figures(directory: Path, config: Any, beam: int | None, figures: Mapping[str, Any]) -> None:
     """Write the metrics with the digests of all that they depend on."""
-    table = {"asked": describe_inputs(config, beam), "model": _digest(directory), "figures": finite(figures)}
+    table = {"asked": describe_inputs(config, beam), "model": _digest(directory), "figures": replace_nonfinite(figures)}
     text = json.dumps(table, indent=1, ensure_ascii=False, allow_nan=False)
     io.write(directory / NAME, text.encode() + b"\n")
 

@@ -12,13 +12,13 @@ from regard.training.run_directory import RunDirectory
 ENTRY = "alignment"
 
 
-def note(directory: Path, head: Head) -> None:
+def save_head(directory: Path, head: Head) -> None:
     """Write the choice down; whoever loads the directory from now on aligns by it."""
     with RunDirectory(directory) as run:
         run.note(ENTRY, head._asdict())
 
 
-def head_in(table: Mapping[str, Any], directory: Path) -> Head:
+def load_head(table: Mapping[str, Any], directory: Path) -> Head:
     """The choice in the manifest of a directory; nothing chosen where none was made."""
     entry: Any = table.get(ENTRY)
     if entry is None:

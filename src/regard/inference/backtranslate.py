@@ -20,7 +20,7 @@ from regard.data.text.noise import Noise
 from regard.decoding.sample import sample
 from regard.errors import DataError
 from regard.inference.sequence_predictor import SequencePredictor
-from regard.training.seed import mixed
+from regard.training.seed import mix_seed
 
 WINDOW = 1024
 """Lines that are answered together."""
@@ -73,14 +73,14 @@ def backtranslate(model: SequencePredictor, targets: Iterable[Line], way: Way = 
         known = [bool(line.text.strip()) and model.fits(line.text) for line in window]
         generated = iter(sources(model, [line.text for line, fine in zip(window, known, strict=True) if fine], way, number))
         pairs = [Pair(next(generated) if fine else "", line.text) for line, fine in zip(window, known, strict=True)]
-        yield [_dressed(pair, way, Random(mixed(way.seed, number + place))) for place, pair in enumerate(pairs)]
+        yield [_dressed(pair, way, Random(mix_seed(way.seed, number + place))) for place, pair in enumerate(pairs)]
         number += len(window)
 
 
 def sources(model: SequencePredictor, texts: Sequence[str], way: Way, number: int) -> list[str]:
     """A source for each text, as the model writes it; `number` is that of the first line."""
     if way.draw == "sample":
-        return sample_sources(model, texts, way.temperature, torch.Generator().manual_seed(mixed(way.seed, number)))
+        return sample_sources(model, texts, way.temperature, torch.Generator().manual_seed(mix_seed(way.seed, number)))
     answers = model.predict(texts, beam=way.beam if way.draw == "beam" else 1)
     return [answer.text for answer in answers]
 

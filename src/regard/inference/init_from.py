@@ -17,12 +17,12 @@ from regard.errors import DamagedError, RefusedError
 from regard.inference.load import load, read_directory
 from regard.inference.predictor import Predictor
 from regard.training import checkpoint
-from regard.training.run_directory import CONFIG, flat
+from regard.training.run_directory import CONFIG, flatten
 from regard.training.snapshot import retry_on_publish
-from regard.training.state_dict import agree, named, restore, weights
+from regard.training.state_dict import check_shapes, named_tensors, restore, weights
 
 
-class Start(NamedTuple):
+class InitialRun(NamedTuple):
     """Codec and initial weights; no weights where a training is resumed from its own checkpoint."""
 
     codec: Any
@@ -35,18 +35,18 @@ class Start(NamedTuple):
             restore(model, self.tensors, self.origin)
 
 
-def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> Start | None:
+def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | None = None) -> InitialRun | None:
     """Codec and weights of the run that train.init_from names; None where it names none.
 
     `load_codec` reads the codec of a run of this family, and `out` is the directory that is trained into.
     """
     if config.train.init_from is None:
         return None
-    if out is not None and begun(out):
+    if out is not None and has_checkpoint(out):
         try:
             with boundary(out):
                 folder = retry_on_publish(out, lambda sealed: read_directory(out, sealed)).folder
-                return Start(load_codec(folder).adapt(config.data), {}, str(out))
+                return InitialRun(load_codec(folder).adapt(config.data), {}, str(out))
         except (DamagedError, RefusedError):  # lost or damaged; the run that it came from has it too
             pass
     predictor = load(config.train.init_from, "cpu")
@@ -57,10 +57,10 @@ def start(config: Any, load_codec: Callable[[Traversable], Any], out: Path | Non
     check_tokens(predictor, config.data, config.train.init_from)
     codec, tensors = predictor.codec.adapt(config.data), weights(predictor.model)
     check_model(predictor, config, codec, tensors)
-    return Start(codec, tensors, f"train.init_from={config.train.init_from}")
+    return InitialRun(codec, tensors, f"train.init_from={config.train.init_from}")
 
 
-def begun(out: Path) -> bool:
+def has_checkpoint(out: Path) -> bool:
     """True if a directory has a whole checkpoint, from which a training would resume."""
     folder = out / "checkpoints"
     for step in reversed(checkpoint.steps(folder) if folder.is_dir() else []):
@@ -88,9 +88,9 @@ def check_model(predictor: Predictor, config: Any, codec: Any, tensors: Mapping[
     with torch.device("meta"):  # which takes neither time nor memory
         model = predictor.task.build(config, codec)
     try:
-        agree(named(model), tensors, f"train.init_from={origin}")
+        check_shapes(named_tensors(model), tensors, f"train.init_from={origin}")
     except RefusedError as error:
-        before, now = (flat(plain(settings.model)) for settings in (predictor.config, config))
+        before, now = (flatten(plain(settings.model)) for settings in (predictor.config, config))
         pairs = {name: (before.get(name), now.get(name)) for name in sorted({*before, *now})}
         changes = [f"model.{name} is {old} there and {new} here" for name, (old, new) in pairs.items() if old != new]
         if not changes:

@@ -8,11 +8,11 @@ from regard import config as configuration
 from regard.boundary import boundary
 from regard.components import Handed, hand_over
 from regard.errors import ConfigError, DamagedError, RefusedError
-from regard.inference.alignment_head import head_in
+from regard.inference.alignment_head import load_head
 from regard.inference.predictor import Predictor
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.manifest import NAME as MANIFEST
-from regard.training.device import choose
+from regard.training.device import select_device
 from regard.training.run_directory import ARCHIVE, CONFIG, ENSEMBLE, MODEL, STEP
 from regard.training.snapshot import Snapshot, read_snapshot, retry_on_publish
 from regard.training.state_dict import restore
@@ -74,7 +74,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
     kind = family(config)
-    codec, head = kind.load_codec(snapshot.folder), head_in(snapshot.table, path)
+    codec, head = kind.load_codec(snapshot.folder), load_head(snapshot.table, path)
     if STEP in files:
         from regard.interop.onnx.engine import Onnx
         from regard.interop.onnx.external import check_graph
@@ -89,7 +89,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         model = file.build(lambda: tasks.build(config, codec))
         tensors = file.read()
     restore(model, tensors, str(path / MODEL))
-    return kind.build_predictor(tasks.bind(name), config, codec, model.to(choose(device)), head)
+    return kind.build_predictor(tasks.bind(name), config, codec, model.to(select_device(device)), head)
 
 
 def read_directory(path: Path, sealed: bytes) -> Snapshot:

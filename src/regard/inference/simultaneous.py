@@ -44,7 +44,7 @@ def listen(trained: "SequencePredictor", pieces: Iterable[str], beam: int) -> It
 def _listen(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[str]:
     with nullcontext() if trained.recorder is None else trained.recorder.pause():
         decoder = trained.plan([0], beams=1).decoder
-        tokens = stream_certain_tokens(decoder, hearing(trained, pieces))
+        tokens = stream_certain_tokens(decoder, receive_source(trained, pieces))
         yield from told(StableText(trained.text), accumulate([token] for token in tokens))
 
 
@@ -87,7 +87,7 @@ def covers(model: Any) -> str | None:
     return incremental.covers(model.encoder)
 
 
-def hearing(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
+def receive_source(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[ReceivedSource]:
     """Source so far, each time that some of its tokens are settled."""
     model = trained.model
     assert isinstance(model, Seq2Seq), "`covers` has seen to it"
@@ -96,12 +96,12 @@ def hearing(trained: "SequencePredictor", pieces: Iterable[str]) -> Iterator[Rec
     for numbers in trained.codec.stream(_as_it_stands(trained, pieces)):
         with torch.no_grad():
             encoded, state = incremental.encode_incrementally(model.encoder, torch.tensor([numbers], device=where), state)
-            memory = joined(memory, model.decoder.remember(encoded))
+            memory = join_weights(memory, model.decoder.remember(encoded))
         count, whole = count + len(numbers), numbers[-1] == EOS
         yield ReceivedSource(memory, trained.longest(count if whole else count + 1), whole)  # the end is still to come
 
 
-def joined(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
+def join_weights(before: DecoderMemory | None, more: DecoderMemory) -> DecoderMemory:
     """A memory with more behind its end."""
     if before is None:
         return more

@@ -11,7 +11,7 @@ from regard.data.text.tokenizers.bytes import Bytes
 from regard.data.text.tokenizers.characters import Characters
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.data.text.tokenizers.unigram import Unigram
-from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.vocab_based import VocabTokenizer
 from regard.data.text.tokenizers.words import Words
 from regard.interop.pretrained_tokenizer import NEVER, renumber
 from regard.interop.word_tokenizer import build_decoder, build_normalizer
@@ -79,7 +79,7 @@ def _lower(normalizer: Any) -> Any:
     return normalizers.Sequence(steps if normalizer is None else [*steps, normalizer])
 
 
-def _number_tokens(tokens: Listed) -> dict[str, int]:
+def _number_tokens(tokens: VocabTokenizer) -> dict[str, int]:
     return {tokens.vocabulary.token(number): number for number in range(len(tokens.vocabulary))}
 
 

@@ -32,7 +32,7 @@ SAME = 0.99
 """From this share of the possible on, a head is called even, or stuck."""
 
 
-class Health:
+class AttentionMetrics:
     """Looks at a model's attentions through one batch that stays the same."""
 
     def __init__(self, experiment: Experiment, device: torch.device):
@@ -47,7 +47,7 @@ class Health:
             return {}
         begun = time.monotonic()
         if self.batch is None:
-            self.batch = probe(self.experiment.train.batch(0)).to(self.device)
+            self.batch = build_probe(self.experiment.train.batch(0)).to(self.device)
         try:
             measured = measure_attentions(model, self.batch)
         except TypeError:  # a model of open options, whose parts do not take these
@@ -66,7 +66,7 @@ def takes_statistics(model: nn.Module) -> bool:
     )
 
 
-def probe(batch: AnyBatch) -> AnyBatch:
+def build_probe(batch: AnyBatch) -> AnyBatch:
     """A few examples with targets of one length, a row each, so that no padded query blurs the picture."""
     if batch.target is None:
         return batch
@@ -85,9 +85,9 @@ def measure_attentions(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str,
     training = model.training
     model.eval()
     try:  # cuDNN's recurrent networks have no gradient in evaluation mode
-        with torch.backends.cudnn.flags(enabled=False), torch.enable_grad(), watched(model) as weights:
+        with torch.backends.cudnn.flags(enabled=False), torch.enable_grad(), capture_weights(model) as weights:
             step = model(batch.source, shifted(batch.target.data), weights=True, statistics=STATISTICS)
-            metrics = {name: figures(attended) for name, attended in step.attended.items() if attended.statistics}
+            metrics = {name: summarise(attended) for name, attended in step.attended.items() if attended.statistics}
             for name, value in gradients(step.output, batch.target, weights).items():
                 metrics.setdefault(name, {})["gradient"] = value
     finally:
@@ -96,7 +96,7 @@ def measure_attentions(model: nn.Module, batch: AnyBatch) -> dict[str, dict[str,
 
 
 @contextmanager
-def watched(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
+def capture_weights(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
     """Inside, the weights of every call of every attention are kept by its name: a recurrent decoder makes many calls."""
     weights: dict[str, list[Tensor]] = {}
 
@@ -113,7 +113,7 @@ def watched(model: nn.Module) -> Iterator[dict[str, list[Tensor]]]:
             hook.remove()
 
 
-def figures(attended: Attended) -> dict[str, float | int]:
+def summarise(attended: Attended) -> dict[str, float | int]:
     """Summary of the statistics of one attention.
 
     entropy      mean over queries of H / log(keys in sight): 0 looks at one key, 1 at all alike

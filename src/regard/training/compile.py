@@ -20,7 +20,7 @@ PARTS: dict[type[nn.Module], tuple[str, ...]] = {EncoderLayer: ("attend",), Deco
 BACKEND = "inductor"
 
 
-class Compiled:
+class CompiledLayers:
     """While it is entered, the layers of a model run what torch.compile made of them. Lengths stay open after the second."""
 
     def __init__(self, model: nn.Module):

@@ -15,7 +15,7 @@ from regard.data.batch import map_tensors, tensors
 from regard.data.modality import AnyBatch
 from regard.losses.types import Loss
 from regard.training.experiment import CapturableLoss, Experiment
-from regard.training.gradient import accumulate, out_of_memory, release
+from regard.training.gradient import accumulate, out_of_memory, release_memory
 
 MOST = 256
 """Maximum number of captured shapes; batches of further shapes launch their kernels one by one."""
@@ -36,7 +36,7 @@ def covers(experiment: Experiment, device: torch.device) -> str | None:
     return None
 
 
-class Captured(NamedTuple):
+class CapturedGraph(NamedTuple):
     """A graph, the batch that it reads and the loss that it leaves."""
 
     graph: torch.cuda.CUDAGraph
@@ -44,7 +44,7 @@ class Captured(NamedTuple):
     loss: Loss
 
 
-class Graphed:
+class GraphedLoss:
     """Calls `cost` and its backward pass; batches of a shape that has been seen before are replayed.
 
     Gradients are added to those that are there, which must stay where they are: zero them, never drop them. Dropout is
@@ -55,7 +55,7 @@ class Graphed:
     def __init__(self, cost: Callable[[AnyBatch], Loss], device: torch.device, learned: Sequence[Tensor]):
         self.cost, self.device, self.learned, self.most = cost, device, learned, MOST
         self.computed = set[Shape]()
-        self.captured = dict[Shape, Captured]()
+        self.captured = dict[Shape, CapturedGraph]()
         self.pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, batch: AnyBatch) -> Loss:
@@ -77,7 +77,7 @@ class Graphed:
     def forget(self) -> None:
         """Give back what the graphs hold, and capture no more: where memory is short, it is better spent on batches."""
         self.captured, self.most = {}, 0
-        release()
+        release_memory()
 
     def run(self, batch: AnyBatch) -> Loss:
         """Loss and gradients of a batch, without a graph."""
@@ -85,15 +85,15 @@ class Graphed:
         accumulate(loss.total, self.learned)
         return _detached(loss)
 
-    def capture(self, batch: AnyBatch) -> Captured:
+    def capture(self, batch: AnyBatch) -> CapturedGraph:
         """Capture `run` of a batch as a CUDA graph, without computing it."""
         static_batch, graph = _plain(batch).to(self.device), torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             loss = self.run(static_batch)
-        return Captured(graph, static_batch, loss)
+        return CapturedGraph(graph, static_batch, loss)
 
-    def replay(self, captured: Captured, batch: AnyBatch) -> Loss:
+    def replay(self, captured: CapturedGraph, batch: AnyBatch) -> Loss:
         """Replay a graph with this batch. All graphs share their memory, so the loss is copied out of it at once."""
         for buffer, tensor in zip(tensors(captured.batch), tensors(batch), strict=True):
             buffer.copy_(tensor, non_blocking=True)
@@ -103,7 +103,7 @@ class Graphed:
         return Loss(loss.total.clone(), _number(loss.tokens, loss.total).clone(), parts)
 
 
-def pinned(batch: AnyBatch) -> AnyBatch:
+def pin_batch(batch: AnyBatch) -> AnyBatch:
     """Batch in memory that a GPU can read by itself, while the host goes on."""
     return map_tensors(Tensor.pin_memory, batch)
 

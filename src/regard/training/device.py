@@ -5,7 +5,7 @@ import torch
 from regard.errors import ConfigError
 
 
-def choose(name: str) -> torch.device:
+def select_device(name: str) -> torch.device:
     """The device called `name`; "auto" is the first GPU where there is one, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from regard.errors import DamagedError, DamagedWarning, FailedError
 from regard.training import checkpoint
-from regard.training.state_dict import named
+from regard.training.state_dict import named_tensors
 
 
-class Average:
+class WeightAverage:
     """The exponential moving average of a model's parameters, which often generalises better than their last values.
 
         e ← d e + (1 - d) w,   d = min(decay, (1 + n) / (10 + n)) at an update after n others, so 0.1 at the first
@@ -25,13 +25,13 @@ class Average:
         if not 0 <= decay < 1:
             raise ValueError(f"train.ema_decay needs to be from 0 up to but not including 1, got {decay}")
         self.decay = decay
-        self.values = {name: tensor.detach().clone() for name, tensor in averaged(model).items()}
+        self.values = {name: tensor.detach().clone() for name, tensor in trained_tensors(model).items()}
 
     @torch.no_grad()
     def update(self, model: nn.Module, n: int) -> None:
         """Take in the parameters of an update after n others."""
         decay = min(self.decay, (1 + n) / (10 + n))
-        torch._foreach_lerp_(list(self.values.values()), list(averaged(model).values()), 1 - decay)
+        torch._foreach_lerp_(list(self.values.values()), list(trained_tensors(model).values()), 1 - decay)
 
     @contextmanager
     def inside(self, model: nn.Module) -> Iterator[None]:
@@ -44,7 +44,7 @@ class Average:
 
     def swap(self, model: nn.Module) -> None:
         """Exchange the model's parameters and these, without copying."""
-        for name, tensor in averaged(model).items():
+        for name, tensor in trained_tensors(model).items():
             tensor.data, self.values[name] = self.values[name], tensor.data
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -53,9 +53,9 @@ class Average:
             value.copy_(tensors[name])
 
 
-def averaged(model: nn.Module) -> dict[str, Tensor]:
+def trained_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Parameters that are averaged: all that are trained."""
-    return {name: tensor for name, tensor in named(model).items() if tensor.requires_grad}
+    return {name: tensor for name, tensor in named_tensors(model).items() if tensor.requires_grad}
 
 
 def mean(tensors: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:

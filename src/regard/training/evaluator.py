@@ -19,7 +19,7 @@ from regard.training.state_dict import restore
 from regard.training.step import Update
 
 
-class Judge:
+class Evaluator:
     """Evaluates what a training has come to, publishes the best, and leaves the final model in the directory."""
 
     log: Log
@@ -41,7 +41,7 @@ class Judge:
         finally:
             model.train()
 
-    def judge(self, figures: dict[str, float]) -> None:
+    def record(self, figures: dict[str, float]) -> None:
         """Publish the model if it is the best so far.
 
         The counters decide on early stopping and follow from the training alone. What is published has to beat the model in
@@ -92,5 +92,5 @@ class Judge:
         if self.settings.average_checkpoints or self.published_value is None:
             self.publish(self.evaluate())
         assert self.published is not None
-        restore(self.state.model, results.published(self.directory), str(self.directory.path / MODEL))
-        return results.report(self.directory, self.state, self.published, reason)
+        restore(self.state.model, results.load_published_weights(self.directory), str(self.directory.path / MODEL))
+        return results.write_metrics(self.directory, self.state, self.published, reason)

@@ -21,7 +21,7 @@ SIGNS = re.compile(
 that cannot *describe* a primitive has none for the shape or the machine, which is another matter."""
 
 
-def gradient(
+def compute_gradient(
     batches: Sequence[AnyBatch], parts: int, backward: Callable[[AnyBatch], Loss], begin: Callable[[], None]
 ) -> tuple[Loss, int]:
     """Add up the gradients of several batches, each cut into `parts`; the loss, and the parts it took.
@@ -41,9 +41,9 @@ def gradient(
                 raise
             rows = max(batch.rows for batch in batches)
             if parts >= rows:
-                raise FailedError(advice(error, "with a single sequence")) from error
+                raise FailedError(describe_remedy(error, "with a single sequence")) from error
         parts *= 2  # outside the handler: what the failed attempt held is free by now
-        release()
+        release_memory()
 
 
 def accumulate(total: Tensor, learned: Sequence[Tensor]) -> None:
@@ -75,7 +75,7 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and SIGNS.search(str(error)) is not None
 
 
-def advice(error: BaseException, where: str) -> str:
+def describe_remedy(error: BaseException, where: str) -> str:
     """Advice for a batch that runs out of memory and cannot be split further."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return (
@@ -84,7 +84,7 @@ def advice(error: BaseException, where: str) -> str:
     )
 
 
-def release() -> None:
+def release_memory() -> None:
     """Give back what the device has cached, and what only cycles still hold."""
     if torch.cuda.is_available():
         gc.collect()

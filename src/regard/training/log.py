@@ -34,7 +34,7 @@ class Log:
         check: Callable[[], None] = lambda: None,
     ):
         self.path, self.check = directory / NAME, check
-        self.board = board(directory / "tensorboard", step) if tensorboard else None
+        self.board = open_tensorboard(directory / "tensorboard", step) if tensorboard else None
         written = self.path.read_bytes().splitlines() if self.path.exists() else []
         remaining = [line for line in written if _step(line) <= step][:lines]
         atomic.write(self.path, b"".join(line + b"\n" for line in remaining))
@@ -49,13 +49,13 @@ class Log:
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add a line. Numbers that are not finite become null, which every reader of JSON understands."""
-        line = json.dumps(finite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        line = json.dumps(replace_nonfinite(record), ensure_ascii=False, allow_nan=False).encode() + b"\n"
         self.check()
         with atomic.room(self.path, len(line)), open(self.path, "ab", buffering=0) as file:
             _append(file, line)
         self.lines += 1
         if self.board is not None:
-            for name, value in numbers(record):
+            for name, value in flatten_numbers(record):
                 self.board.add_scalar(name, value, record["step"])
 
 
@@ -72,27 +72,27 @@ def _append(file: io.FileIO, line: bytes) -> None:
         raise
 
 
-def finite(value: Any) -> Any:
+def replace_nonfinite(value: Any) -> Any:
     """Replace every number that is not finite by None, so that JSON can hold the record."""
     if isinstance(value, Mapping):
-        return {name: finite(entry) for name, entry in value.items()}
+        return {name: replace_nonfinite(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(entry) for entry in value]
+        return [replace_nonfinite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def numbers(record: Mapping[str, Any], path: str = "") -> list[tuple[str, float]]:
+def flatten_numbers(record: Mapping[str, Any], path: str = "") -> list[tuple[str, float]]:
     """Every number in a record by its path, as TensorBoard wants them: a/b."""
     pairs: list[tuple[str, float]] = []
     for name, value in record.items():
         if isinstance(value, Mapping):
-            pairs += numbers(value, f"{path}{name}/")
+            pairs += flatten_numbers(value, f"{path}{name}/")
         elif isinstance(value, (int, float)) and name != "step":
             pairs.append((f"{path}{name}", float(value)))
     return pairs
 
 
-def board(directory: Path, step: int) -> Any:
+def open_tensorboard(directory: Path, step: int) -> Any:
     """A TensorBoard writer, which is an extra."""
     try:
         from torch.utils.tensorboard import SummaryWriter

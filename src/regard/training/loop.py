@@ -12,11 +12,11 @@ from typing import Any
 
 from regard.data.prefetch import PrefetchedBatches
 from regard.errors import FailedError, Interrupted, TrainingError
-from regard.training.attention_metrics import Health
+from regard.training.attention_metrics import AttentionMetrics
 from regard.training.callbacks import Callback
-from regard.training.evaluator import Judge
+from regard.training.evaluator import Evaluator
 from regard.training.experiment import Experiment
-from regard.training.gradient import advice, out_of_memory
+from regard.training.gradient import describe_remedy, out_of_memory
 from regard.training.log import Log
 from regard.training.output_stream import guarded
 from regard.training.progress import Display, open_display
@@ -24,7 +24,7 @@ from regard.training.run_directory import RunDirectory
 from regard.training.seed import deterministic
 from regard.training.signals import Interruption
 from regard.training.step import Update
-from regard.training.throughput import Speed
+from regard.training.throughput import Throughput
 
 
 def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
         loop.batches = stack.enter_context(PrefetchedBatches(experiment.train, loop.update.ready))
         step, lines = loop.counters.step, loop.counters.log_lines
         log = Log(run.path, step, settings.tensorboard, lines=lines, check=run.check)
-        loop.log = loop.judge.log = stack.enter_context(log)
-        loop.display = loop.judge.display = stack.enter_context(open_display(settings.max_steps, quiet))
+        loop.log = loop.evaluator.log = stack.enter_context(log)
+        loop.display = loop.evaluator.display = stack.enter_context(open_display(settings.max_steps, quiet))
         stack.enter_context(deterministic(settings.deterministic))
         if step:
             loop.display.say(f"resuming {run.path} at step {step}")
@@ -56,7 +56,7 @@ def train(experiment: Experiment, directory: Path | str, *, quiet: bool = False)
             return loop.run()
         except (RuntimeError, MemoryError) as error:
             if out_of_memory(error) and not isinstance(error, TrainingError):
-                raise FailedError(advice(error, f"at step {loop.counters.step}")) from error
+                raise FailedError(describe_remedy(error, f"at step {loop.counters.step}")) from error
             raise
 
 
@@ -70,10 +70,10 @@ class Loop:
     def __init__(self, experiment: Experiment, run: RunDirectory, interruption: Interruption):
         self.settings, self.interruption = experiment.settings, interruption
         self.update = Update(experiment)
-        self.judge = Judge(self.update, run, interruption)
+        self.evaluator = Evaluator(self.update, run, interruption)
         self.counters = self.update.state.counters
-        self.speed = Speed(self.counters.seconds, self.counters.stretch)
-        self.health = Health(experiment, self.update.device)
+        self.speed = Throughput(self.counters.seconds, self.counters.stretch)
+        self.attention_metrics = AttentionMetrics(experiment, self.update.device)
         callbacks = (make(experiment, run.path, self.counters.step) for make in experiment.callbacks)
         self.callbacks: list[Callback] = [callback for callback in callbacks if callback is not None]
 
@@ -84,12 +84,12 @@ class Loop:
             for callback in self.callbacks:
                 if callback.due(self.counters.step, last=reason is not None):
                     self.settle()
-                    self.judge.directory.check()
+                    self.evaluator.directory.check()
                     callback(self.counters.step, self.speed.last, last=reason is not None)
             try:
                 if self.due(self.settings.evaluate_every, reason) and self.counters.evaluated != self.counters.step:
                     self.settle()
-                    self.judge.judge(self.judge.evaluate())
+                    self.evaluator.record(self.evaluator.evaluate())
                     reason = self.reason()
             except Interrupted:
                 self.display.say("stopped during an evaluation, which will be made again")
@@ -111,7 +111,7 @@ class Loop:
         """Write a checkpoint of the state after all updates so far."""
         self.settle()
         self.counters.log_lines, self.counters.stretch = self.log.lines, self.speed.state()
-        self.judge.save(self.speed.elapsed())
+        self.evaluator.save(self.speed.elapsed())
 
     def stop(self) -> Interrupted:
         """Say in the log, and to whoever still reads, that the training was stopped and saved; the exit to raise.
@@ -126,7 +126,7 @@ class Loop:
     def finish(self, reason: str) -> dict[str, Any]:
         """Leave the final model in the directory. What is done here after the last checkpoint is done again when stopped."""
         try:
-            return self.judge.finish(reason)
+            return self.evaluator.finish(reason)
         except Interrupted:
             raise self.stop() from None
 
@@ -159,6 +159,6 @@ class Loop:
         if self.settings.log_every and step % self.settings.log_every == 0:
             self.settle()
             news = {"step": step, **self.speed.record(), **self.update.last, "skipped": self.counters.skipped}
-            health = self.health.measure(self.update.state.model, self.speed.elapsed())
-            self.log.write(news | ({"attention": health} if health else {}))
+            attention = self.attention_metrics.measure(self.update.state.model, self.speed.elapsed())
+            self.log.write(news | ({"attention": attention} if attention else {}))
             self.display.show(news, self.speed.estimate_remaining(step, self.settings.max_steps, self.settings.max_minutes))

@@ -19,7 +19,7 @@ from regard.models.layers.residual import Residual
 LAYERS = (EncoderLayer, DecoderLayer)
 
 
-class Lent(NamedTuple):
+class CopyTarget(NamedTuple):
     """Module that computes with copies: an attention whose projections are packed, or a single linear layer.
 
     `around` adds the bias in place of a layer whose output nobody else looks at.
@@ -51,11 +51,11 @@ class Lent(NamedTuple):
             self.around.__dict__.pop("added", None)
 
 
-class Halved:
+class CastWeights:
     """While it is entered under autocast, the layers of a model multiply by copies of their matrices in half precision."""
 
     def __init__(self, model: nn.Module):
-        self.lent = [group for layer in model.modules() if type(layer) in LAYERS for group in lent(layer)]
+        self.lent = [group for layer in model.modules() if type(layer) in LAYERS for group in list_targets(layer)]
 
     def __enter__(self) -> None:
         device = self.lent[0].parts[0].weight.device.type if self.lent else "cpu"
@@ -65,7 +65,7 @@ class Halved:
         sizes = [len(group.parts) for group in (*self.lent, *biased)]
         parameters = [part.weight for group in self.lent for part in group.parts]
         parameters += [part.bias for group in biased for part in group.parts]
-        halves = iter(Halves.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
+        halves = iter(CastTogether.apply(torch.get_autocast_dtype(device), sizes, *parameters))  # type: ignore[no-untyped-call]
         weights = [next(halves) for _ in self.lent]
         for group, weight in zip(self.lent, weights, strict=True):
             group.lend(weight, next(halves) if group.biased else None)
@@ -75,45 +75,45 @@ class Halved:
             group.take_back()
 
 
-def lent(layer: Any) -> Iterator[Lent]:
+def list_targets(layer: Any) -> Iterator[CopyTarget]:
     """The linear layers of a Transformer's layer; those that read the same data together, where they are alike."""
-    yield from heads(layer.self, layer.around_self)
+    yield from list_attention_targets(layer.self, layer.around_self)
     if isinstance(getattr(layer, "cross", None), MultiHead):
-        yield from heads(layer.cross)
+        yield from list_attention_targets(layer.cross)
     first, *_, last = layer.feedforward
-    yield from alone(first)
-    yield from alone(last, layer.around_feedforward)
+    yield from list_linear_targets(first)
+    yield from list_linear_targets(last, layer.around_feedforward)
 
 
-def heads(attention: MultiHead, around: Residual | None = None) -> Iterator[Lent]:
+def list_attention_targets(attention: MultiHead, around: Residual | None = None) -> Iterator[CopyTarget]:
     """The projections of an attention: of itself, where it has a way around it, all three in one, else keys and values.
 
     What is read from a source losses look at too, so that its bias stays where it is.
     """
     query, key, value = attention.query, attention.key, attention.value
     together = (key, value) if around is None else (query, key, value)
-    if alike(together):
-        yield Lent(attention, together)  # type: ignore[arg-type]
+    if can_pack(together):
+        yield CopyTarget(attention, together)  # type: ignore[arg-type]
     for projection in (query, key, value):
-        if not alike(together) or projection not in together:
-            yield from alone(projection)
-    yield from alone(attention.output, around)
+        if not can_pack(together) or projection not in together:
+            yield from list_linear_targets(projection)
+    yield from list_linear_targets(attention.output, around)
 
 
-def alone(layer: nn.Module, around: Residual | None = None) -> Iterator[Lent]:
+def list_linear_targets(layer: nn.Module, around: Residual | None = None) -> Iterator[CopyTarget]:
     """A linear layer by itself."""
     if type(layer) is nn.Linear:
-        yield Lent(layer, (layer,), None if layer.bias is None else around)
+        yield CopyTarget(layer, (layer,), None if layer.bias is None else around)
 
 
-def alike(parts: tuple[nn.Module, ...]) -> bool:
+def can_pack(parts: tuple[nn.Module, ...]) -> bool:
     """Return True if linear layers can be packed into one: of equal input and output sizes, all with a bias or none."""
     if not all(type(part) is nn.Linear for part in parts):
         return False
     return len({(part.weight.shape, part.bias is None) for part in parts}) == 1
 
 
-class Halves(torch.autograd.Function):
+class CastTogether(torch.autograd.Function):
     """Tensors in half precision, neighbours joined as `sizes` says; their gradients in the precision of the originals."""
 
     @staticmethod

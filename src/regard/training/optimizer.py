@@ -15,7 +15,7 @@ LARGEST = 1e18
 """A gradient longer than this is not usable: its square, which Adam keeps, would leave float32."""
 
 
-def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> Optimizer:
+def build_optimizer(model: nn.Module, train: Train, loss: nn.Module | None = None) -> Optimizer:
     """The optimiser that a config names, for a model and a loss that may learn too. Vectors (biases, gains) do not decay.
 
     A module may have a `pace`, by which the rate of its own parameters is multiplied.
@@ -24,10 +24,10 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
     (0.9, 0.98, 1e-9), under the schedules made for them, noam and inverse_sqrt, and its own (0.9, 0.999, 1e-8) else.
     AdamW: Loshchilov and Hutter 2019, https://arxiv.org/abs/1711.05101. SGD: plain.
     """
-    learned = [parameter for parameter in named(model, loss).values() if parameter.requires_grad]
+    learned = [parameter for parameter in named_parameters(model, loss).values() if parameter.requires_grad]
     if not learned:
         raise ValueError("the optimiser needs a model with parameters that learn, and this one has none")
-    groups = alike(learned, paces(model), train)
+    groups = group_parameters(learned, find_lr_scales(model), train)
     if train.optimizer == "sgd":
         return SGD(groups, lr=train.learning_rate)
     kind = Adam if train.optimizer == "adam" else AdamW
@@ -37,7 +37,7 @@ def optimiser(model: nn.Module, train: Train, loss: nn.Module | None = None) -> 
     return kind(groups, lr=train.learning_rate, betas=betas, eps=eps, fused=fused or None)
 
 
-def ahead(optimiser: Optimizer) -> bool:
+def is_fused(optimiser: Optimizer) -> bool:
     """Return True if a step may be launched before its check is known: a fused optimizer reads the check on the device."""
     return all(group.get("fused") for group in optimiser.param_groups)
 
@@ -51,7 +51,7 @@ def step_unless(optimiser: Any, bad: Bool[Tensor, ""]) -> None:
         del optimiser.found_inf
 
 
-def set_rate(optimiser: Optimizer, rate: float) -> None:
+def set_learning_rate(optimiser: Optimizer, rate: float) -> None:
     """Use this rate from now on, and what follows from it where a group has a pace of its own."""
     if not rate < LARGEST:
         raise ConfigError(
@@ -62,7 +62,7 @@ def set_rate(optimiser: Optimizer, rate: float) -> None:
         group["lr"] = rate * group.get("pace", 1.0)
 
 
-def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train) -> list[dict[str, Any]]:
+def group_parameters(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train) -> list[dict[str, Any]]:
     """Groups of parameters that decay, then of those that do not, each of one pace."""
     groups: dict[tuple[bool, float], dict[str, Any]] = {}
     for parameter in learned:
@@ -73,7 +73,7 @@ def alike(learned: Iterable[nn.Parameter], paces: dict[int, float], train: Train
     return [groups[kind] for kind in sorted(groups)]
 
 
-def paces(model: nn.Module) -> dict[int, float]:
+def find_lr_scales(model: nn.Module) -> dict[int, float]:
     """The pace of each parameter whose module has one, by id."""
     own = [(module, getattr(module, "pace", None)) for module in model.modules()]
     return {
@@ -82,7 +82,7 @@ def paces(model: nn.Module) -> dict[int, float]:
 
 
 @torch.no_grad()
-def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], most: float) -> Float[Tensor, ""]:
+def clip_gradient(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], most: float) -> Float[Tensor, ""]:
     """Turn gradients of a sum over tokens into those of the mean, cut to length `most` (0: never); the uncut length.
 
         g ← g / tokens,   g ← g min(1, most / |g|)          Pascanu et al. 2013, section 3.2
@@ -99,15 +99,15 @@ def clip(parameters: Iterable[nn.Parameter], tokens: int | Shaped[Tensor, ""], m
     return norm
 
 
-def named(model: nn.Module, loss: nn.Module | None = None) -> dict[str, nn.Parameter]:
+def named_parameters(model: nn.Module, loss: nn.Module | None = None) -> dict[str, nn.Parameter]:
     """The parameters of a model and, under "loss.", those of its loss."""
     beside = {} if loss is None else {f"loss.{name}": parameter for name, parameter in loss.named_parameters()}
     return {**dict(model.named_parameters()), **beside}
 
 
-def names(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> list[str]:
+def list_names(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None) -> list[str]:
     """The name of each parameter, in the order in which the optimiser counts them."""
-    known = {id(parameter): name for name, parameter in named(model, loss).items()}
+    known = {id(parameter): name for name, parameter in named_parameters(model, loss).items()}
     return [known[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]
 
 
@@ -116,7 +116,7 @@ def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None)
     states = optimiser.state_dict()["state"]
     return {
         f"{name}.{what}": value.detach().cpu().contiguous()
-        for number, name in enumerate(names(model, optimiser, loss))
+        for number, name in enumerate(list_names(model, optimiser, loss))
         for what, value in states.get(number, {}).items()
         if isinstance(value, Tensor)
     }
@@ -124,7 +124,7 @@ def state(model: nn.Module, optimiser: Optimizer, loss: nn.Module | None = None)
 
 def restore(model: nn.Module, optimiser: Optimizer, tensors: dict[str, Tensor], loss: nn.Module | None = None) -> None:
     """Give the optimiser its memory back."""
-    numbers = {name: number for number, name in enumerate(names(model, optimiser, loss))}
+    numbers = {name: number for number, name in enumerate(list_names(model, optimiser, loss))}
     states: dict[int, dict[str, Tensor]] = {}
     for path, value in tensors.items():
         name, _, what = path.rpartition(".")

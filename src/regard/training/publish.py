@@ -12,7 +12,7 @@ from torch import Tensor
 from regard import io, manifest
 from regard.errors import DamagedWarning
 from regard.training import checkpoint
-from regard.training.log import finite
+from regard.training.log import replace_nonfinite
 from regard.training.run_directory import MODEL, PUBLISHED, RunDirectory
 from regard.training.state import State
 from regard.training.state_dict import weights
@@ -72,19 +72,19 @@ def publish(run: RunDirectory, state: State, value: float, figures: Mapping[str,
     with nullcontext() if state.average is None else state.average.inside(state.model):
         data = save(weights(state.model))
     value_or_none = value if math.isfinite(value) else None
-    record = Published(manifest.digest(data), state.counters.step, value_or_none, finite(figures))
+    record = Published(manifest.digest(data), state.counters.step, value_or_none, replace_nonfinite(figures))
     run.publish({MODEL: data}, record._asdict())
     return record
 
 
-def published(run: RunDirectory) -> dict[str, Tensor]:
+def load_published_weights(run: RunDirectory) -> dict[str, Tensor]:
     """The weights that the directory holds."""
     from safetensors.torch import load
 
     return load(manifest.verified(run.path / MODEL, run.manifest()["files"].get(MODEL)))
 
 
-def report(run: RunDirectory, state: State, record: Published, reason: str) -> dict[str, Any]:
+def write_metrics(run: RunDirectory, state: State, record: Published, reason: str) -> dict[str, Any]:
     """Write metrics.json: the figures of the published model, and what it took to get there."""
     counters = state.counters
     table = {

@@ -105,8 +105,8 @@ class RunDirectory:
         existing = existing and has_work(self.path)
         if existing:
             self.manifest()  # of another format, its settings have other names
-            same_config(self.path, experiment.config, experiment.task)
-        files = {CONFIG: written(experiment), **codec_files(experiment, self.path)}
+            check_same_config(self.path, experiment.config, experiment.task)
+        files = {CONFIG: render_config(experiment), **codec_files(experiment, self.path)}
         self.check()
         known = self.manifest()["files"]
         for name, data in files.items():
@@ -221,7 +221,7 @@ def check_resumable(path: Path, config: Any, task: str) -> None:
         check_entries(path)
     if is_run(path) and has_work(path):
         check_format(path)
-        same_config(path, config, task)
+        check_same_config(path, config, task)
     check_unused(path)
 
 
@@ -263,7 +263,7 @@ def check_format(path: Path) -> None:
         manifest.unseal(path / manifest.NAME)
 
 
-def written(experiment: Experiment) -> bytes:
+def render_config(experiment: Experiment) -> bytes:
     """config.toml: the task's name, then the whole config."""
     text = configuration.write(experiment.config)
     if any(field.name == "task" for field in fields(experiment.config)):  # type: ignore[arg-type]
@@ -279,16 +279,16 @@ def codec_files(experiment: Experiment, path: Path) -> dict[str, bytes]:
         return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-def same_config(path: Path, config: Any, task: str = "") -> None:
+def check_same_config(path: Path, config: Any, task: str = "") -> None:
     """Refuse to go on with a run under another config, naming the first setting that differs."""
     try:
-        before = flat(configuration.parse(path / CONFIG))
+        before = flatten(configuration.parse(path / CONFIG))
     except ConfigError as error:
         raise RefusedError(str(error)) from error
     started = before.pop("task", task)
     if task and started != task:
         raise RefusedError(f"{path} is a run of the task {started!r}, not of {task!r}: train into another directory")
-    now, usual = flat(configuration.plain(config)), flat(configuration.plain(type(config)()))
+    now, usual = flatten(configuration.plain(config)), flatten(configuration.plain(type(config)()))
     bound = {
         "train.max_epochs": config.train.schedule == "cosine",
         "train.max_steps": config.train.schedule == "cosine",
@@ -306,12 +306,12 @@ def same_config(path: Path, config: Any, task: str = "") -> None:
             )
 
 
-def flat(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+def flatten(table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
     """{"a.b": 1} from {"a": {"b": 1}}; lists and tuples are one."""
     flattened: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            flattened |= flat(value, f"{path}{key}.")
+            flattened |= flatten(value, f"{path}{key}.")
         else:
             flattened[f"{path}{key}"] = list(value) if isinstance(value, tuple) else value
     return flattened

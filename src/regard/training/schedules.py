@@ -7,7 +7,7 @@ from typing import Any
 from regard.config import Train
 
 
-def rate(train: Train, step: int, size: int | None = None) -> float:
+def compute_learning_rate(train: Train, step: int, size: int | None = None) -> float:
     """The rate of the update after `step` others. n below counts from 1, w is the warm-up, r the configured rate.
 
         constant, plateau   r min(1, n / w)

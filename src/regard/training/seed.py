@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 
 
-def mixed(seed: int, step: int) -> int:
+def mix_seed(seed: int, step: int) -> int:
     """One number of 63 bits from two; neighbours have nothing in common (SplitMix64, Steele et al. 2014, figure 16)."""
     number = (seed * 0x9E3779B97F4A7C15 + step * 0xD1B54A32D192ED03 + 0x8CB92BA72F3D8DD7) & (2**64 - 1)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -17,9 +17,9 @@ def mixed(seed: int, step: int) -> int:
 
 def reseed(seed: int, step: int, device: torch.device) -> None:
     """Set the generators that dropout and sampling draw from."""
-    torch.default_generator.manual_seed(mixed(seed, step))
+    torch.default_generator.manual_seed(mix_seed(seed, step))
     if device.type == "cuda":
-        torch.cuda.manual_seed_all(mixed(seed, step))
+        torch.cuda.manual_seed_all(mix_seed(seed, step))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from regard.boundary import boundary
 from regard.errors import DamagedError, RefusedError
 from regard.training import optimizer, state_dict
 from regard.training.checkpoint import Checkpoint
-from regard.training.ema import Average, part
+from regard.training.ema import WeightAverage, part
 from regard.training.schedules import Plateau
 
 
@@ -48,7 +48,7 @@ class State:
 
     model: nn.Module
     optimiser: Optimizer
-    average: Average | None
+    average: WeightAverage | None
     plateau: Plateau
     counters: Counters = field(default_factory=Counters)
     loss: nn.Module | None = None
@@ -81,22 +81,22 @@ class State:
         if missing:
             raise RefusedError(f"{origin} has no counter {min(missing)}: it was not written by this loop")
         counters = _counters(checkpoint)
-        state_dict.agree(state_dict.named(self.model), part(tensors, "model."), origin)
-        state_dict.agree(
-            {} if self.loss is None else state_dict.named(self.loss), part(tensors, "loss."), f"the loss in {origin}"
+        state_dict.check_shapes(state_dict.named_tensors(self.model), part(tensors, "model."), origin)
+        state_dict.check_shapes(
+            {} if self.loss is None else state_dict.named_tensors(self.loss), part(tensors, "loss."), f"the loss in {origin}"
         )
         if self.average is not None:
             _complete(self.average.values, part(tensors, "ema."), origin)
-            state_dict.agree(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
+            state_dict.check_shapes(self.average.values, part(tensors, "ema."), f"the moving average in {origin}")
         optimizer_state = part(tensors, "optimiser.")
         unknown = {name.rpartition(".")[0] for name in optimizer_state} - set(
-            optimizer.names(self.model, self.optimiser, self.loss)
+            optimizer.list_names(self.model, self.optimiser, self.loss)
         )
         if unknown:
             raise RefusedError(
                 f"{origin} is of another model: its optimiser knows {min(unknown)}, which does not learn here"
             )
-        _shaped(optimizer.named(self.model, self.loss), optimizer_state, origin)
+        _shaped(optimizer.named_parameters(self.model, self.loss), optimizer_state, origin)
         plateau = TypeAdapter(Plateau).validate_python(checkpoint.counters["plateau"])
         state_dict.restore(self.model, part(tensors, "model."), origin)
         optimizer.restore(self.model, self.optimiser, optimizer_state, self.loss)

@@ -11,10 +11,10 @@ from regard.errors import RefusedError
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
     """Every parameter and lasting buffer, on the CPU. A tensor with two names (tied weights) comes once, by its first."""
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in named(model).items()}
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in named_tensors(model).items()}
 
 
-def named(model: nn.Module) -> dict[str, Tensor]:
+def named_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Tensors of a model by name, where they are; tied ones once."""
     ids: set[int] = set()
     tensors: dict[str, Tensor] = {}
@@ -28,8 +28,8 @@ def named(model: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def restore(model: nn.Module, tensors: Mapping[str, Tensor], origin: str = "the checkpoint") -> None:
     """Put tensors back into a model; the first that does not fit is named, and then nothing is changed."""
-    mine = named(model)
-    agree(mine, tensors, origin)
+    mine = named_tensors(model)
+    check_shapes(mine, tensors, origin)
     for name, tensor in mine.items():
         tensor.copy_(tensors[name])
 
@@ -45,7 +45,7 @@ class Shaped(Protocol):
     def dtype(self) -> torch.dtype: ...
 
 
-def agree(mine: Mapping[str, Tensor], tensors: Mapping[str, Shaped], origin: str) -> None:
+def check_shapes(mine: Mapping[str, Tensor], tensors: Mapping[str, Shaped], origin: str) -> None:
     """Raise unless both have the same names, shapes and types."""
     another = f"{origin} is of another model: "
     for name, tensor in mine.items():

@@ -11,18 +11,18 @@ from torch import Tensor
 from regard.data.modality import AnyBatch
 from regard.errors import FailedError
 from regard.losses.types import Loss, Progress
-from regard.training.compile import Compiled
-from regard.training.cuda_graphs import Graphed, covers, pinned
-from regard.training.device import choose
-from regard.training.ema import Average
+from regard.training.compile import CompiledLayers
+from regard.training.cuda_graphs import GraphedLoss, covers, pin_batch
+from regard.training.device import select_device
+from regard.training.ema import WeightAverage
 from regard.training.experiment import Experiment
-from regard.training.gradient import gradient
-from regard.training.mixed_precision import Halved
-from regard.training.optimizer import LARGEST, ahead, clip, optimiser, set_rate, step_unless
-from regard.training.schedules import Plateau, rate
+from regard.training.gradient import compute_gradient
+from regard.training.mixed_precision import CastWeights
+from regard.training.optimizer import LARGEST, build_optimizer, clip_gradient, is_fused, set_learning_rate, step_unless
+from regard.training.schedules import Plateau, compute_learning_rate
 from regard.training.seed import reseed
 from regard.training.state import State
-from regard.training.throughput import Gap, IdleTime, Speed
+from regard.training.throughput import Gap, IdleTime, Throughput
 
 
 class StepFigures(NamedTuple):
@@ -59,7 +59,7 @@ class StepResult:
         return StepFigures(total / count, int(tokens), length, means)
 
 
-class Queued(NamedTuple):
+class QueuedUpdate(NamedTuple):
     """Update that is queued on the device, with its result to come."""
 
     step: int
@@ -79,40 +79,41 @@ class Update:
     def __init__(self, experiment: Experiment):
         self.experiment = experiment
         self.settings = settings = experiment.settings
-        self.device = choose(settings.device)
+        self.device = select_device(settings.device)
         self.model = model = experiment.model.to(self.device).train()
         loss = None if experiment.loss_module is None else experiment.loss_module.to(self.device).train()
-        self.optimiser = optimiser(model, settings, loss)
-        average = None if settings.ema_decay is None else Average(model, settings.ema_decay)
+        self.optimiser = build_optimizer(model, settings, loss)
+        average = None if settings.ema_decay is None else WeightAverage(model, settings.ema_decay)
         self.state = State(model, self.optimiser, average, Plateau(), loss=loss)
-        self.compiled = Compiled(model) if settings.compile else None
+        self.compiled = CompiledLayers(model) if settings.compile else None
         self.clean = False
         learned = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
         self.eager = covers(experiment, self.device)
         """Reason why updates are not replayed; None where they are."""
-        self.graphs = Graphed(self.cost, self.device, learned) if self.eager is None else None
-        self.halved = Halved(model) if self.graphs is not None and not settings.compile else None  # where nothing is decoded
+        self.graphs = GraphedLoss(self.cost, self.device, learned) if self.eager is None else None
+        casts = self.graphs is not None and not settings.compile  # where nothing is decoded
+        self.cast_weights = CastWeights(model) if casts else None
         alone = average is None and experiment.loss_with_baseline is None
-        self.late = self.graphs is not None and ahead(self.optimiser) and alone
+        self.late = self.graphs is not None and is_fused(self.optimiser) and alone
         """True if the figures of an update are fetched when the next one has been queued."""
-        self.queued: Queued | None = None
+        self.queued: QueuedUpdate | None = None
         self.idle = IdleTime(self.device)
         self.last = dict[str, float]()
 
-    def __call__(self, batches: Sequence[AnyBatch], speed: Speed) -> None:
+    def __call__(self, batches: Sequence[AnyBatch], speed: Throughput) -> None:
         """Make one update, unless its batches turn out to be bad; `last` has figures of the last one that is finished."""
         state, settings, counters = self.state, self.settings, self.state.counters
-        current = state.plateau.factor * rate(settings, counters.step, self.experiment.hidden_size)
-        set_rate(self.optimiser, current)
+        current = state.plateau.factor * compute_learning_rate(settings, counters.step, self.experiment.hidden_size)
+        set_learning_rate(self.optimiser, current)
         gap = self.idle.begin()
-        loss, counters.parts = gradient(batches, counters.parts, self.backward, self.begin)
-        norm = clip(self.model.parameters(), loss.tokens, settings.gradient_clip)
+        loss, counters.parts = compute_gradient(batches, counters.parts, self.backward, self.begin)
+        norm = clip_gradient(self.model.parameters(), loss.tokens, settings.gradient_clip)
         if state.loss is not None:  # cut apart, so that neither holds the other back; NaN where it is not finite
-            norm = norm + 0 * clip(state.loss.parameters(), loss.tokens, settings.gradient_clip)
-        if ahead(self.optimiser):  # what is fetched later makes the host wait for the device, which by then has its work
+            norm = norm + 0 * clip_gradient(state.loss.parameters(), loss.tokens, settings.gradient_clip)
+        if is_fused(self.optimiser):  # what is fetched later makes the host wait for the device, which by then has its work
             step_unless(self.optimiser, ~(loss.total.isfinite() & (norm < LARGEST)))
             self.clear()
-        before, self.queued = self.queued, Queued(counters.step, current, loss, StepResult(loss, norm), gap)
+        before, self.queued = self.queued, QueuedUpdate(counters.step, current, loss, StepResult(loss, norm), gap)
         self.idle.end()
         counters.step += 1
         if before is not None:
@@ -120,22 +121,22 @@ class Update:
         if not self.late:
             self.finish_queued(speed)
 
-    def settle(self, speed: Speed) -> None:
+    def settle(self, speed: Throughput) -> None:
         """Wait for what is queued, so that `state` is that of the last update. Other things may be done then."""
         self.finish_queued(speed)
         self.idle.pause()
 
-    def finish_queued(self, speed: Speed) -> None:
+    def finish_queued(self, speed: Throughput) -> None:
         """Finish the queued update, if any."""
         if self.queued is not None:
             queued, self.queued = self.queued, None
             self.finish(queued, speed)
 
-    def finish(self, queued: Queued, speed: Speed) -> None:
+    def finish(self, queued: QueuedUpdate, speed: Throughput) -> None:
         """Fetch the figures of an update, and complete it."""
         state, (value, tokens, length, parts) = self.state, queued.result.fetch()
         if math.isfinite(value) and length < LARGEST:
-            if not ahead(self.optimiser):
+            if not is_fused(self.optimiser):
                 self.optimiser.step()
             if state.average is not None:
                 state.average.update(state.model, queued.step)
@@ -152,7 +153,7 @@ class Update:
         """A batch in the form in which it is taken: for a GPU rounded, where updates are replayed, and pinned."""
         if self.device.type != "cuda":
             return batch
-        return pinned(batch if self.graphs is None else batch.round_shape())
+        return pin_batch(batch if self.graphs is None else batch.round_shape())
 
     def begin(self) -> None:
         """Before the first part of an update, and again when it has to be cut into smaller ones."""
@@ -189,7 +190,7 @@ class Update:
     @contextmanager
     def precision(self) -> Iterator[None]:
         """Compiled layers and mixed precision, where the config asks for them."""
-        with self.autocast(), self.compiled or nullcontext(), self.halved or nullcontext():
+        with self.autocast(), self.compiled or nullcontext(), self.cast_weights or nullcontext():
             yield
 
     def autocast(self) -> torch.autocast:

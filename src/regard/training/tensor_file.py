@@ -24,7 +24,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from regard import manifest
 from regard.errors import DamagedError, RefusedError
 from regard.regular_files import MEMORY, SMALL, open_regular, read_exactly
-from regard.training.state_dict import agree, named
+from regard.training.state_dict import check_shapes, named_tensors
 
 DTYPES = {
     "F64": torch.float64,
@@ -170,7 +170,7 @@ class TensorFile:
         with self._doubted():
             with bounded_build(self.size - len(self.head), len(self.entries), str(self.path)):
                 model = make()
-            agree(named(model), self.entries, str(self.path))
+            check_shapes(named_tensors(model), self.entries, str(self.path))
         return model
 
     def read(self) -> dict[str, Tensor]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.training.log import finite
+from regard.training.log import replace_nonfinite
 
 
-class Speed:
+class Throughput:
     """Counts tokens and losses between two looks, and time over all runs of a training together.
 
     `stretch` is what `state` returned when the checkpoint was written: the next look is the undisturbed training's.
@@ -30,7 +30,7 @@ class Speed:
     def state(self) -> dict[str, Any]:
         """State of this stretch for a checkpoint; None for a number that JSON cannot hold."""
         names = ("seconds", "waited", "tokens", "sums", "idle", "last")
-        state: dict[str, Any] = finite({name: getattr(self, name) for name in names})
+        state: dict[str, Any] = replace_nonfinite({name: getattr(self, name) for name in names})
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:

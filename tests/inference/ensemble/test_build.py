@@ -7,7 +7,7 @@ import regard
 from regard import tasks
 from regard.alignment.heads import Head
 from regard.data.table import Record
-from regard.inference.ensemble.build import differs, saved, together
+from regard.inference.ensemble.build import combine_models, find_difference, saved
 from regard.inference.sequence_predictor import SequencePredictor
 
 TEXTS = ["Tom chases Jerry", "the big dog in the park likes a small cat", "Tom"]
@@ -77,15 +77,15 @@ def test_members_need_one_vocabulary_and_the_first_difference_is_named(runs):
     ):
         regard.ensemble([runs["first"], runs["letters"]])
     codec = regard.load(runs["first"]).codec
-    assert differs(codec, codec) is None
+    assert find_difference(codec, codec) is None
     shorter = dataclasses.replace(
         codec.target, vocabulary=type(codec.target.vocabulary)(codec.target.vocabulary.tokens[:-1])
     )
-    said = differs(codec, dataclasses.replace(codec, target=shorter))
+    said = find_difference(codec, dataclasses.replace(codec, target=shorter))
     assert said == f"its target vocabulary ({codec.target.size} and {shorter.size} tokens)"
-    assert differs(codec, dataclasses.replace(codec, lowercase=True)) == "lowercase (False and True)"
+    assert find_difference(codec, dataclasses.replace(codec, lowercase=True)) == "lowercase (False and True)"
     other = dataclasses.replace(codec, source=dataclasses.replace(codec.source, whole=not codec.source.whole))
-    assert differs(codec, other) == "how its source is cut into tokens"
+    assert find_difference(codec, other) == "how its source is cut into tokens"
     assert saved(codec.source) != saved(other.source)
 
 
@@ -93,7 +93,7 @@ def test_a_token_that_is_not_the_same_is_named(runs):
     codec = regard.load(runs["first"]).codec
     first, second, *rest = codec.source.vocabulary.tokens
     swapped = dataclasses.replace(codec.source, vocabulary=type(codec.source.vocabulary)((second, first, *rest)))
-    said = differs(codec, dataclasses.replace(codec, source=swapped))
+    said = find_difference(codec, dataclasses.replace(codec, source=swapped))
     assert said == f"its source vocabulary ({codec.source.size} and {codec.source.size} tokens, and token 4 is not the same)"
 
 
@@ -101,6 +101,6 @@ def test_members_need_one_task_and_are_no_ensembles(runs):
     first, second = regard.load(runs["first"]), regard.load(runs["second"])
     second.task = tasks.bind("reverse")
     with pytest.raises(ValueError, match=r"an ensemble needs members of one task, got translate and reverse \(member 1\)"):
-        together([first, second])
+        combine_models([first, second])
     with pytest.raises(ValueError, match="member 1 is an ensemble itself; name its members in its place"):
         regard.ensemble([first, regard.ensemble([first, first])])

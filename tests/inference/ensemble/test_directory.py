@@ -8,7 +8,7 @@ import regard
 from regard import io, manifest
 from regard.alignment.heads import Head
 from regard.errors import DamagedError, RefusedError, UnwritableError
-from regard.inference.alignment_head import note
+from regard.inference.alignment_head import save_head
 from regard.inference.ensemble.directory import Settings, read, write
 from regard.regular_files import open_regular
 
@@ -50,10 +50,10 @@ def test_it_needs_the_runs_no_more(runs, tmp_path):
 
 def test_what_was_noted_of_a_member_or_of_all_is_kept(runs, tmp_path):
     shutil.copytree(runs["first"], tmp_path / "run")
-    note(tmp_path / "run", Head("decoder.cross", 0))
+    save_head(tmp_path / "run", Head("decoder.cross", 0))
     write(tmp_path / "all", [tmp_path / "run", tmp_path / "run"], Settings("probabilities", (0.5, 0.5)))
     assert regard.load(tmp_path / "all").head == Head("decoder.cross", 0)
-    note(tmp_path / "all", Head("1.decoder.cross", None, shift=True))
+    save_head(tmp_path / "all", Head("1.decoder.cross", None, shift=True))
     assert regard.load(tmp_path / "all").head == Head("1.decoder.cross", None, shift=True)
 
 

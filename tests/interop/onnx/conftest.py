@@ -8,7 +8,7 @@ import pytest
 from regard import manifest, tasks
 from regard.alignment.heads import Head
 from regard.config import AttentionPart, Data, ImageTextData, ImageToTextModel, Model, Search, Train
-from regard.inference.alignment_head import note
+from regard.inference.alignment_head import save_head
 from regard.interop.onnx import write as writing
 from regard.interop.onnx.quantise import quantised
 from regard.interop.onnx.sessions import ENCODER
@@ -32,7 +32,7 @@ def _make(folder):
         train=Train(max_steps=40, evaluate_every=40, learning_rate=1e-2, label_smoothing=0.0),
     )
     train(tasks.experiment("translate", config)[0], folder / "run", quiet=True)
-    note(folder / "run", Head("decoder.cross", 0))
+    save_head(folder / "run", Head("decoder.cross", 0))
     (folder / "said").write_text(_export(folder))
 
 

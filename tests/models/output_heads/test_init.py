@@ -12,7 +12,7 @@ from regard.models.output_heads.attention import Attention
 from regard.models.output_heads.projection import Projection
 from regard.tasks import TextConfig
 from regard.tasks._validate import buildable, heeded
-from regard.training.state_dict import named, restore, weights
+from regard.training.state_dict import named_tensors, restore, weights
 
 from ..small import KINDS, made
 
@@ -98,7 +98,7 @@ def test_copying_and_the_exact_marginal_work_with_every_layer(part, attention):
 def test_what_is_saved_is_what_is_loaded(part):
     model = made(output=part).eval()
     other = made(output=part).eval()
-    assert any(not torch.equal(each, named(other)[name]) for name, each in named(model).items())
+    assert any(not torch.equal(each, named_tensors(other)[name]) for name, each in named_tensors(model).items())
     restore(other, weights(model))
     assert torch.equal(other(SOURCE, INPUT).output, model(SOURCE, INPUT).output)
 

@@ -8,7 +8,7 @@ from regard.data.codec import Report
 from regard.data.image.types import ImageExample
 from regard.errors import ConfigError, DataError
 from regard.tasks.classify.codec import LabelCodec
-from regard.tasks.kinds.image import Judge, assemble, checked, plain
+from regard.tasks.kinds.image import ForwardEvaluation, assemble, checked, plain
 
 REPORT = Report(2, 2, 0, 0, 0, 0.0)
 CODEC = LabelCodec(("dark", "light"), height=8, width=8)
@@ -55,7 +55,7 @@ def test_a_model_is_judged_by_all_figures_of_its_kind(config):
     experiment, _ = made(config)
     found = experiment.evaluate(experiment.model.eval())
     assert found.keys() == {"loss", "accuracy"}
-    assert found == Judge("classify", config, experiment.codec, EXAMPLES)(experiment.model)
+    assert found == ForwardEvaluation("classify", config, experiment.codec, EXAMPLES)(experiment.model)
     assert found["accuracy"] in (0.0, 50.0, 100.0)
 
 
@@ -70,7 +70,7 @@ def test_what_a_training_is_judged_by_is_decoded_once(config):
     pictures = [lambda value=value: drawn.append(value) or torch.full((3, 8, 8), value) for value in (0.0, 1.0)]
     examples = [ImageExample(picture, labels=[label]) for label, picture in enumerate(pictures)]
     experiment, _ = made(config)
-    judge = Judge("classify", config, experiment.codec, examples)
+    judge = ForwardEvaluation("classify", config, experiment.codec, examples)
     assert judge(experiment.model) == judge(experiment.model)
     once = len(drawn)
     judge(experiment.model)

@@ -11,7 +11,7 @@ from regard.data.table import Record
 from regard.errors import ConfigError
 from regard.models.types import Step
 from regard.tasks import find
-from regard.tasks.kinds.sequence import evaluate, measurable, risk
+from regard.tasks.kinds.sequence import build_risk, check_monitor, evaluate
 from regard.tasks.kinds.text import TextConfig
 
 
@@ -36,14 +36,14 @@ def test_the_loss_is_that_of_a_token_over_all_batches():
 def test_what_decides_has_to_be_measured_by_the_task_or_its_family():
     valid, task = [SimpleNamespace(record=Record("a", "b c d e", "x:1"))], find("translate")
     config = TextConfig(train=Train(monitor="looks"))
-    measurable(task, config, valid, ["looks"])
+    check_monitor(task, config, valid, ["looks"])
     with pytest.raises(ConfigError, match=r"train\.monitor needs to be one of loss, perplexity, bleu, .*, got 'looks'"):
-        measurable(task, config, valid)
+        check_monitor(task, config, valid)
 
 
 def test_a_risk_is_there_where_the_config_asks_for_one():
-    assert risk(find("translate"), TextConfig(), None) is None
-    made = risk(find("translate"), TextConfig(train=Train(sequence_loss="minimum_risk")), SimpleNamespace(decode=str))
+    assert build_risk(find("translate"), TextConfig(), None) is None
+    made = build_risk(find("translate"), TextConfig(train=Train(sequence_loss="minimum_risk")), SimpleNamespace(decode=str))
     assert made.reward.metric == "chrf"
 
 
@@ -54,5 +54,5 @@ def test_outputs_of_a_risk_may_be_as_long_as_those_of_a_search():
         (Search(max_length=40, max_length_ratio=1.0), 13),
         (Search(max_length=40, max_length_ratio=0.0), 40),
     ]:
-        made = risk(find("translate"), TextConfig(train=train, search=search), SimpleNamespace(decode=str))
+        made = build_risk(find("translate"), TextConfig(train=train, search=search), SimpleNamespace(decode=str))
         assert made.limits(batch.source) == [most]

@@ -4,12 +4,12 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from regard.data.image.augment import Change, Several
+from regard.data.image.augment import Change, RandomSubset
 
 KINDS = ("affine", "light", "flip", "crop", "erase")
 
 
-def named(words: str) -> Change | None:
+def parse_augmentation(words: str) -> Change | None:
     """The changes that are named, in this order; None where there are none.
 
     A change is as it is by default but for the numbers behind its word: "affine:scale=0.3:turn=0+flip:down=0.5".
@@ -17,7 +17,7 @@ def named(words: str) -> Change | None:
     if words == "none":
         return None
     changes = tuple(_build_change(*part.split(":"), words=words) for part in words.split("+"))
-    return changes[0] if len(changes) == 1 else Several(changes)
+    return changes[0] if len(changes) == 1 else RandomSubset(changes)
 
 
 def _build_change(word: str, *settings: str, words: str) -> Change:

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from regard.data.special_tokens import BOS, NAMES, UNK
 from regard.data.text.tokenizers import Tokenizer
-from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.byte_level import ByteLevelTokenizer
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.data.text.tokenizers.token_offsets import clean
-from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.vocab_based import VocabTokenizer
 from regard.data.text.tokenizers.words import Words
 
 FORBIDDEN = -1
@@ -45,11 +45,11 @@ class Prefix:
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> "Prefix":
         """Prefix of a text, in the tokens of a tokenizer."""
-        if isinstance(tokenizer, Exact):
+        if isinstance(tokenizer, ByteLevelTokenizer):
             return _build_byte_prefix(clean(text), tokenizer)
         if isinstance(tokenizer, Pretrained):
             return _build_pretrained_prefix(text, tokenizer)
-        assert isinstance(tokenizer, Listed), "tokens are bytes, listed or pretrained"
+        assert isinstance(tokenizer, VocabTokenizer), "tokens are bytes, listed or pretrained"
         return _build_token_prefix(text, tokenizer)
 
 
@@ -71,7 +71,7 @@ def build_table(prefixes: list[Prefix], vocabulary: int) -> tuple[Int[Tensor, "s
     return torch.stack(rows), firsts
 
 
-def _build_token_prefix(text: str, tokenizer: Listed) -> Prefix:
+def _build_token_prefix(text: str, tokenizer: VocabTokenizer) -> Prefix:
     """Prefix of whole tokens, of which the last may be longer, except with character tokens."""
     tokens = tokenizer.tokens(text)
     numbers = tokenizer.vocabulary.numbers(tokens)
@@ -87,7 +87,7 @@ def _build_token_prefix(text: str, tokenizer: Listed) -> Prefix:
     return Prefix(tuple(dict.fromkeys(way, place + 1) for place, way in enumerate(ways)))
 
 
-def _build_byte_prefix(text: str, tokenizer: Exact) -> Prefix:
+def _build_byte_prefix(text: str, tokenizer: ByteLevelTokenizer) -> Prefix:
     """Prefix of the tokens of the complete words, then any tokens that write the bytes of the last one."""
     start = _find_last_word(text)
     return _build_open_word(tokenizer.encode(text[:start]), text[start:].encode(), tokenizer.table)

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from regard.data.special_tokens import NAMES, UNK
 from regard.data.text.tokenizers import Tokenizer
-from regard.data.text.tokenizers.byte_level import Exact
+from regard.data.text.tokenizers.byte_level import ByteLevelTokenizer
 from regard.data.text.tokenizers.pretokenize import bare
 from regard.data.text.tokenizers.pretrained import Pretrained
 from regard.data.text.tokenizers.token_offsets import clean
-from regard.data.text.tokenizers.vocab_based import Listed
+from regard.data.text.tokenizers.vocab_based import VocabTokenizer
 from regard.data.text.tokenizers.words import Words
 
 NO_LETTER = -1
@@ -45,8 +45,8 @@ class Spelling:
         """Spelling of a tokenizer's tokens; each special token is a letter that no text contains."""
         if isinstance(tokenizer, Pretrained) and tokenizer.model is None:
             return cls(torch.arange(tokenizer.size)[:, None], tokenizer.size, tokenizer)
-        if isinstance(tokenizer, Exact | Pretrained):
-            texts = tokenizer.table if isinstance(tokenizer, Exact) else tokenizer.continuations
+        if isinstance(tokenizer, ByteLevelTokenizer | Pretrained):
+            texts = tokenizer.table if isinstance(tokenizer, ByteLevelTokenizer) else tokenizer.continuations
             spelt = [[256 + number] for number in range(len(NAMES))] + [list(text) for text in texts[len(NAMES) :]]
             return cls(_pad_letters(spelt), 256 + len(NAMES), tokenizer)
         index = _index_letters(tokenizer)
@@ -60,14 +60,14 @@ class Spelling:
         """Spell a text in letters; None where no token writes one of them."""
         if self.tokenizer is None:
             raise ValueError("a spelling of numbers has no texts; give the phrase as token numbers")
-        if isinstance(self.tokenizer, Exact):
+        if isinstance(self.tokenizer, ByteLevelTokenizer):
             return tuple(clean(text).encode())
         if isinstance(self.tokenizer, Pretrained):
             if self.tokenizer.model is not None:
                 return tuple(self.tokenizer.normalise(text).encode())
             numbers = self.tokenizer.encode(text)
             return None if UNK in numbers else tuple(numbers)
-        assert isinstance(self.tokenizer, Listed), "tokens are bytes, listed or pretrained"
+        assert isinstance(self.tokenizer, VocabTokenizer), "tokens are bytes, listed or pretrained"
         index, words = _index_letters(self.tokenizer), isinstance(self.tokenizer, Words) and not self.tokenizer.whole
         tokens = [index.get(bare(token) if words else token) for token in self.tokenizer.tokens(text)]
         return None if None in tokens else tuple(token for token in tokens if token is not None)
@@ -75,7 +75,7 @@ class Spelling:
 
 def _list_token_texts(tokenizer: Tokenizer) -> list[Hashable]:
     """Text of each token id of a vocabulary-based tokenizer; special tokens by their id."""
-    assert isinstance(tokenizer, Listed), "tokens are bytes, listed or pretrained"
+    assert isinstance(tokenizer, VocabTokenizer), "tokens are bytes, listed or pretrained"
     tokens = tokenizer.vocabulary.tokens
     words = isinstance(tokenizer, Words) and not tokenizer.whole
     return [*range(len(NAMES)), *(bare(token) if words else token for token in tokens)]

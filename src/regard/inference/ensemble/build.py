@@ -33,7 +33,7 @@ def ensemble(
     """
     with hand_over(components):
         members = [run if isinstance(run, SequencePredictor) else load_sequence_predictor(run, device) for run in runs]
-    models = together(members)
+    models = combine_models(members)
     first = members[0]
     alike = all(member.head == first.head and member.config.model == first.config.model for member in members)
     return SequencePredictor(
@@ -41,7 +41,7 @@ def ensemble(
     )
 
 
-def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
+def combine_models(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
     """The members' models, or an error that says why they cannot answer as one."""
     models: list[Seq2Seq] = []
     for number, member in enumerate(members):
@@ -51,7 +51,7 @@ def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
             raise ValueError(
                 f"an ensemble needs members of one task, got {members[0].name} and {member.name} (member {number})"
             )
-        what = differs(members[0].codec, member.codec)
+        what = find_difference(members[0].codec, member.codec)
         if what is not None:
             raise ValueError(
                 f"an ensemble needs members that share their vocabulary: member {number} differs from member 0 in {what}; "
@@ -61,7 +61,7 @@ def together(members: Sequence[SequencePredictor]) -> list[Seq2Seq]:
     return models
 
 
-def differs(first: Codec, other: Codec) -> str | None:
+def find_difference(first: Codec, other: Codec) -> str | None:
     """Difference between two codecs of one task, or None where the same text has the same ids."""
     for side in (name for name in ("source", "target") if hasattr(first, name)):
         mine, its = getattr(first, side), getattr(other, side)

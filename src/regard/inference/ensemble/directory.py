@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from regard import io, manifest
 from regard.alignment.heads import Head
 from regard.errors import DamagedError, RefusedError, UnwritableError
-from regard.inference.alignment_head import head_in
+from regard.inference.alignment_head import load_head
 from regard.inference.ensemble.average import AVERAGES
 from regard.inference.ensemble.build import ensemble
 from regard.inference.load import assemble, read_directory
@@ -90,7 +90,7 @@ def open_ensemble(snapshot: Snapshot, device: str) -> SequencePredictor:
         combined = ensemble(members, average=settings.average, weights=settings.weights)
     except ValueError as error:
         raise DamagedError(f"{path} is no ensemble: {error}") from error
-    chosen = head_in(snapshot.table, path)
+    chosen = load_head(snapshot.table, path)
     combined.head = combined.head if chosen == Head() else chosen
     return combined
 

@@ -15,7 +15,7 @@ from regard.inference.ensemble.average import AVERAGES, Average, blend, probabil
 from regard.models.layers.log_mixture import to_float32
 from regard.models.seq2seq import Seq2Seq
 from regard.models.types import Decoder, Step
-from regard.training.state_dict import named
+from regard.training.state_dict import named_tensors
 from regard.tree import Tree
 
 
@@ -43,9 +43,9 @@ class Ensemble(nn.Module):
         join = AVERAGES[average]
         if join is None:
             alike(members)
-            self.decoder = Together([members[0].decoder], (1.0,), probabilities)
+            self.decoder = CombinedState([members[0].decoder], (1.0,), probabilities)
         else:
-            self.decoder = Together([member.decoder for member in members], self.weights, join)
+            self.decoder = CombinedState([member.decoder for member in members], self.weights, join)
 
     @property
     def members(self) -> list[Seq2Seq]:
@@ -68,7 +68,7 @@ class Ensemble(nn.Module):
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
 
 
-class Together(nn.Module):
+class CombinedState(nn.Module):
     """The decoders of several models as one; memory and state are a tuple of theirs.
 
     What the attentions of member n saw comes by their names behind its number; and, where weights are asked for, the mean
@@ -133,7 +133,9 @@ def shares(count: int, weights: Sequence[float] | None) -> tuple[float, ...]:
 
 def alike(members: Sequence[Seq2Seq]) -> None:
     """Raise unless all members have parameters of the same names and shapes."""
-    first, *others = ({name: tuple(parameter.shape) for name, parameter in named(member).items()} for member in members)
+    first, *others = (
+        {name: tuple(parameter.shape) for name, parameter in named_tensors(member).items()} for member in members
+    )
     for number, other in enumerate(others, 1):
         for name in (*first, *other):
             if first.get(name) != other.get(name):

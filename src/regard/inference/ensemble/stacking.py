@@ -26,7 +26,7 @@ PASSES, ITERATIONS, ENOUGH = 20, 10_000, 1e-9
 """The most passes over the records for logits, the most steps for probabilities, and a gain a token that is none."""
 
 
-class Stacked(NamedTuple):
+class Stacking(NamedTuple):
     """Weights that sum to one, and what a token costs (its mean -log p) with equal ones and with these."""
 
     weights: list[float]
@@ -42,7 +42,7 @@ class Slope(NamedTuple):
     curvature: Float[Tensor, "members members"]
 
 
-def stack(members: "Sequence[SequencePredictor]", records: Sequence[Record], average: str = "probabilities") -> Stacked:
+def stack(members: "Sequence[SequencePredictor]", records: Sequence[Record], average: str = "probabilities") -> Stacking:
     """The weights under which an average finds the targets of these records likeliest; both problems are convex."""
     if average not in ("probabilities", "logits"):
         raise ValueError(f"stacking is for averages of probabilities or logits, got {average!r}; give weights yourself")
@@ -52,7 +52,7 @@ def stack(members: "Sequence[SequencePredictor]", records: Sequence[Record], ave
     return log_linear(members, batches)
 
 
-def mixture(logs: Float[Tensor, "members tokens"]) -> Stacked:
+def mixture(logs: Float[Tensor, "members tokens"]) -> Stacking:
     """Weights of a mean of probabilities, from the log-probability that each member gave each right token.
 
         w_k <- 1/N Σ_n  w_k p_kn / Σ_j w_j p_jn
@@ -69,10 +69,10 @@ def mixture(logs: Float[Tensor, "members tokens"]) -> Stacked:
         if len(costs) > 1 and costs[-2] - costs[-1] < ENOUGH:
             break
         weights = (shared - total).exp().mean(1)
-    return Stacked(weights.tolist(), costs[0], costs[-1])
+    return Stacking(weights.tolist(), costs[0], costs[-1])
 
 
-def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch]) -> Stacked:
+def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatch]) -> Stacking:
     """Weights of a mean of logits, by a few of Newton's steps, each of one pass over the records.
 
         cost(w) = mean_n  log Σ_y exp(Σ_k w_k l_kny) - Σ_k w_k l_kn,right
@@ -95,7 +95,7 @@ def log_linear(members: "Sequence[SequencePredictor]", batches: Sequence[AnyBatc
             theta, here = theta + step, ahead
         if abs(gain) < ENOUGH:
             break
-    return Stacked(theta.softmax(0).tolist(), first.cost, here.cost)
+    return Stacking(theta.softmax(0).tolist(), first.cost, here.cost)
 
 
 def _batches(first: "SequencePredictor", records: Sequence[Record], members: int) -> Iterator[AnyBatch]:

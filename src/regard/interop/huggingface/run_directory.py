@@ -18,7 +18,7 @@ from regard.data.text.tokenizers.pretrained import SPECIAL
 from regard.errors import RefusedError
 from regard.interop.huggingface.vocab import number_of
 from regard.training.run_directory import CONFIG, MODEL
-from regard.training.state_dict import agree, named
+from regard.training.state_dict import check_shapes, named_tensors
 
 
 def pack_run(
@@ -29,7 +29,7 @@ def pack_run(
 
     with torch.device("meta"):
         expected = tasks.build(config, codec)
-    agree(named(expected), weights, origin)
+    check_shapes(named_tensors(expected), weights, origin)
     every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(dict(weights))}
     with tempfile.TemporaryDirectory() as room:
         every |= {each.name: each.read_bytes() for each in codec.save(Path(room))}

@@ -14,7 +14,7 @@ from regard.config import ImageDropout, ImageTextData, ImageToTextModel
 from regard.data import table
 from regard.data.codec import Report
 from regard.data.header import table_settings
-from regard.data.image.augmentation import named
+from regard.data.image.augmentation import parse_augmentation
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.reading import present
 from regard.data.image.synthetic.captioned import Drawing
@@ -30,7 +30,7 @@ from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import image2seq
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks.caption.metrics import LOOKS, measure_pointing
-from regard.tasks.kinds.sequence import judged, measurable, risk
+from regard.tasks.kinds.sequence import build_risk, check_monitor, evaluate_outputs
 from regard.tasks.kinds.tables import pictures, tables
 from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
 from regard.training.experiment import Experiment
@@ -72,7 +72,8 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
         )
     cache = codec.cache_images(examples)
     codec = codec if begin else codec.standardise(cache)
-    measurable(task, config, valid, [LOOKS] * (validation.renderers is not None and config.model.attention.name != "none"))
+    attends = validation.renderers is not None and config.model.attention.name != "none"
+    check_monitor(task, config, valid, [LOOKS] * attends)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
     if begin is not None:
@@ -80,10 +81,10 @@ def experiment(name: str, task: Writes, config: PictureConfig, out: Path | None 
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.train_loader(cache, data.budget, config.train.seed, named(data.augment)),
+        train=codec.train_loader(cache, data.budget, config.train.seed, parse_augmentation(data.augment)),
         valid=valid,
-        loss=TeacherForcing(config.train, model, risk(task, config, codec)),
-        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
+        loss=TeacherForcing(config.train, model, build_risk(task, config, codec)),
+        evaluate=partial(evaluate_outputs, name, config, codec, valid=valid, loader=codec.loader(valid, data.budget)),
         config=config,
         task=name,
         data_report=report.notes(),
@@ -149,7 +150,7 @@ def build_small(config: PictureConfig) -> Seq2Seq:
     """The model of a config for a small vocabulary: validates the settings of model and data."""
     if config.data.channels not in (1, 3):
         raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
-    named(config.data.augment)
+    parse_augmentation(config.data.augment)
     return build_network(config, 8, ((0.5,) * config.data.channels, (0.5,) * config.data.channels))
 
 

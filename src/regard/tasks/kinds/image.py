@@ -10,12 +10,12 @@ from torch import nn
 from regard import tasks
 from regard.alignment.heads import Head
 from regard.data.codec import Report
-from regard.data.image.augmentation import named
+from regard.data.image.augmentation import parse_augmentation
 from regard.data.image.types import ImageExample
 from regard.data.modality import AnyBatch
 from regard.errors import ConfigError, DataError
 from regard.inference.forward_predictor import CachedExamples, ForwardPredictor
-from regard.inference.init_from import Start
+from regard.inference.init_from import InitialRun
 from regard.losses.types import Loss, Progress
 from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.tasks.kinds.types import TaskConfig, family
@@ -27,7 +27,7 @@ Cost = Callable[[nn.Module, AnyBatch, Progress], Loss]
 def assemble(
     name: str,
     config: Any,
-    begin: Start | None,
+    begin: InitialRun | None,
     codec: Any,
     examples: Sequence[ImageExample],
     valid: Sequence[ImageExample],
@@ -53,10 +53,10 @@ def assemble(
     return Experiment(
         model=model,
         codec=codec,
-        train=codec.train_loader(cache, config.data.budget, config.train.seed, named(config.data.augment)),
+        train=codec.train_loader(cache, config.data.budget, config.train.seed, parse_augmentation(config.data.augment)),
         valid=valid,
         loss=loss,
-        evaluate=Judge(name, config, codec, valid),
+        evaluate=ForwardEvaluation(name, config, codec, valid),
         config=config,
         task=name,
         data_report=report.notes(),
@@ -66,7 +66,7 @@ def assemble(
     ), report
 
 
-class Judge:
+class ForwardEvaluation:
     """Evaluation while a model is trained: all metrics of its kind on valid, whose pictures are decoded once."""
 
     def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[ImageExample]):
@@ -85,7 +85,7 @@ def checked(config: Any) -> None:
     """Raise for settings of data that no picture can be read by."""
     if config.data.channels not in (1, 3):
         raise ConfigError(f"data.channels needs to be 3, in colour, or 1, grey, got {config.data.channels}")
-    named(config.data.augment)
+    parse_augmentation(config.data.augment)
 
 
 def plain(config: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:

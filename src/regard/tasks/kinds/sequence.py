@@ -16,7 +16,7 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tasks.kinds.types import TaskConfig, Writes
 
 
-def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
+def build_risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
     """Sequence-level loss on a metric, where the config asks for one; the metric sees finished texts."""
     if config.train.sequence_loss == "none":
         return None
@@ -26,7 +26,7 @@ def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
     return Risk(config.train, reward, config.search.max_length, config.search.max_length_ratio)
 
 
-def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
+def check_monitor(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Sequence[str] = ()) -> None:
     """Raise where train.monitor names no figure of the task, before anything is trained; `more` are those of its family."""
     record = valid[0].record
     known = ["loss", "perplexity"]
@@ -39,7 +39,9 @@ def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Seq
         raise ConfigError(f"train.monitor needs to be one of {', '.join(known)}, got {config.train.monitor!r}")
 
 
-def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Sequence[Any], loader: Any) -> dict[str, float]:
+def evaluate_outputs(
+    name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Sequence[Any], loader: Any
+) -> dict[str, float]:
     """Metrics while a model is trained: its loss on valid and, where train.monitor needs it, those of decoded outputs."""
     figures = evaluate(model, loader)
     if config.train.monitor in figures:

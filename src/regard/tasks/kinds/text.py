@@ -27,7 +27,7 @@ from regard.metrics.text import LOWER_IS_BETTER, Measurement
 from regard.models import seq2seq
 from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
-from regard.tasks.kinds.sequence import judged, measurable, risk
+from regard.tasks.kinds.sequence import build_risk, check_monitor, evaluate_outputs
 from regard.tasks.kinds.tables import Tables, tables, texts
 from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
 from regard.training.experiment import Experiment
@@ -72,7 +72,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         )
     if begin is not None:
         familiar(examples, config.train.init_from)
-    measurable(task, config, valid)
+    check_monitor(task, config, valid)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
     if begin is not None:
@@ -82,8 +82,8 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         codec=codec,
         train=batches(config, examples),
         valid=valid,
-        loss=TeacherForcing(config.train, model, risk(task, config, codec)),
-        evaluate=partial(judged, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
+        loss=TeacherForcing(config.train, model, build_risk(task, config, codec)),
+        evaluate=partial(evaluate_outputs, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
         config=config,
         task=name,
         data_report=report.notes(),

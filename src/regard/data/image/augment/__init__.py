@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 
-class Changed(NamedTuple):
+class Augmented(NamedTuple):
     """A picture after a change."""
 
     picture: Float[Tensor, "*frames channels new_height new_width"]
@@ -33,11 +33,11 @@ class Change(Protocol):
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed: ...
+    ) -> Augmented: ...
 
 
 @runtime_checkable
-class Together(Change, Protocol):
+class Sequential(Change, Protocol):
     """A change that can be made of several pictures of one size at once."""
 
     def together(
@@ -46,7 +46,7 @@ class Together(Change, Protocol):
 
 
 @dataclass(frozen=True)
-class Several:
+class RandomSubset:
     """One change after the other."""
 
     changes: tuple[Change, ...]
@@ -56,18 +56,18 @@ class Several:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         stayed = None if boxes is None else torch.ones(len(boxes), dtype=torch.bool)
         for change in self.changes:
             picture, boxes, still = change(picture, chance, boxes)
             if stayed is not None and still is not None:
                 stayed = stayed.masked_scatter(stayed, still)
-        return Changed(picture, boxes, stayed)
+        return Augmented(picture, boxes, stayed)
 
 
-def unmoved(picture: Float[Tensor, "*frames channels height width"], boxes: Float[Tensor, "boxes 4"] | None) -> Changed:
+def keep_boxes(picture: Float[Tensor, "*frames channels height width"], boxes: Float[Tensor, "boxes 4"] | None) -> Augmented:
     """A change of colours alone: every box stays where it was."""
-    return Changed(picture, boxes, None if boxes is None else torch.ones(len(boxes), dtype=torch.bool))
+    return Augmented(picture, boxes, None if boxes is None else torch.ones(len(boxes), dtype=torch.bool))
 
 
 def share(name: str, value: float) -> None:

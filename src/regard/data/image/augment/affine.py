@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from regard.data.image.augment import Changed
-from regard.data.image.augment.boxes import VISIBLE, inside, moved
+from regard.data.image.augment import Augmented
+from regard.data.image.augment.boxes import VISIBLE, inside, transform_boxes
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Affine:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         height, width = picture.shape[-2:]
         forward = self.sample(chance, height, width)
         warped = _warp(picture.reshape(-1, *picture.shape[-3:]), forward[None], self.fill).view_as(picture)
         if boxes is None:
-            return Changed(warped)
-        return Changed(warped, *inside(moved(boxes, _as_shares(forward, height, width)), self.visible))
+            return Augmented(warped)
+        return Augmented(warped, *inside(transform_boxes(boxes, _as_shares(forward, height, width)), self.visible))
 
     def together(
         self, pictures: Float[Tensor, "batch channels height width"], chance: np.random.Generator

@@ -8,7 +8,7 @@ VISIBLE = 0.3
 """The least share of a box that needs to be in the picture for it to stay."""
 
 
-def moved(boxes: Float[Tensor, "boxes 4"], matrix: Float[Tensor, "2 3"]) -> Float[Tensor, "boxes 4"]:
+def transform_boxes(boxes: Float[Tensor, "boxes 4"], matrix: Float[Tensor, "2 3"]) -> Float[Tensor, "boxes 4"]:
     """The upright boxes around the corners of boxes, after x, y -> matrix (x, y, 1), both in shares of the picture."""
     centre, half = boxes[:, None, :2], boxes[:, None, 2:] / 2
     signs = torch.tensor([[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]).to(boxes)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.augment import Changed, share
+from regard.data.image.augment import Augmented, share
 from regard.data.image.augment.boxes import VISIBLE, inside
 
 
@@ -30,7 +30,7 @@ class Crop:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         *_, channels, height, width = picture.shape
         high, wide = (max(1, round(side * float(chance.uniform(self.least, 1)))) for side in (height, width))
         top, left = int(chance.integers(height - high + 1)), int(chance.integers(width - wide + 1))
@@ -40,8 +40,8 @@ class Crop:
             larger = torch.nn.functional.interpolate(flat, (height, width), mode="bilinear", align_corners=False)
             part = larger.view(*picture.shape[:-2], height, width)
         if boxes is None:
-            return Changed(part)
+            return Augmented(part)
         sides = boxes.new_tensor([width / wide, height / high])
         corner = boxes.new_tensor([left / wide, top / high])
         cut = torch.cat((boxes[:, :2] * sides - corner, boxes[:, 2:] * sides), dim=1)
-        return Changed(part, *inside(cut, self.visible))
+        return Augmented(part, *inside(cut, self.visible))

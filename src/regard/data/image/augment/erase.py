@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.augment import Changed, share, unmoved
+from regard.data.image.augment import Augmented, keep_boxes, share
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Erase:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         luck, area, slim, grey, down, across = (float(number) for number in chance.random(6))
         if luck >= self.probability:
-            return unmoved(picture, boxes)
+            return keep_boxes(picture, boxes)
         height, width = picture.shape[-2:]
         pixels = area * self.largest * height * width
         ratio = self.slimmest ** (2 * slim - 1)
@@ -45,4 +45,4 @@ class Erase:
         top, left = int(down * (height - high + 1)), int(across * (width - wide + 1))
         erased = picture.clone()
         erased[..., top : top + high, left : left + wide] = grey
-        return unmoved(erased, boxes)
+        return keep_boxes(erased, boxes)

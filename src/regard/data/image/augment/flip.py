@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.augment import Changed, share, unmoved
+from regard.data.image.augment import Augmented, keep_boxes, share
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Flip:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         across, down = chance.random(2) < (self.across, self.down)
         for turned, side, place in ((across, -1, 0), (down, -2, 1)):
             if turned:
                 picture = picture.flip(side)
                 boxes = None if boxes is None else _mirrored(boxes, place)
-        return unmoved(picture, boxes)
+        return keep_boxes(picture, boxes)
 
 
 def _mirrored(boxes: Float[Tensor, "boxes 4"], place: int) -> Float[Tensor, "boxes 4"]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.data.image.augment import Changed, unmoved
+from regard.data.image.augment import Augmented, keep_boxes
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Light:
         picture: Float[Tensor, "*frames channels height width"],
         chance: np.random.Generator,
         boxes: Float[Tensor, "boxes 4"] | None = None,
-    ) -> Changed:
+    ) -> Augmented:
         more, apart = (float(number) for number in chance.uniform(-1, 1, 2))
         mean = picture.mean()
         changed = (picture - mean) * (1 + self.contrast) ** apart + mean + self.brightness * more
-        return unmoved(changed.clamp(0, 1), boxes)
+        return keep_boxes(changed.clamp(0, 1), boxes)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from regard.data.text.tokenizers import settings
-from regard.data.text.tokenizers.byte_level import SPECIAL, Exact, check_size, table_of
+from regard.data.text.tokenizers.byte_level import SPECIAL, ByteLevelTokenizer, check_size, table_of
 from regard.data.text.tokenizers.token_offsets import clean
 
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
@@ -17,7 +17,7 @@ PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 
 
 @dataclass(frozen=True)
-class Bpe(Exact):
+class Bpe(ByteLevelTokenizer):
     """Bytes that often stand together become one token, the most frequent pair first; never across two words.
 
     Sennrich, Haddow and Birch 2016, https://arxiv.org/abs/1508.07909

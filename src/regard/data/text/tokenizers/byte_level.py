@@ -12,7 +12,7 @@ LEAST = SPECIAL + 256
 """The size below which not every byte has a number."""
 
 
-class Exact(ABC):
+class ByteLevelTokenizer(ABC):
     """Base of the byte-level tokenizers bytes, bpe and unigram."""
 
     @property

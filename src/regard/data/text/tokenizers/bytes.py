@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from regard.data.text.tokenizers import settings
-from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, table_of
+from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, ByteLevelTokenizer, table_of
 from regard.data.text.tokenizers.token_offsets import clean
 
 TABLE = table_of(bytes([byte]) for byte in range(256))
 
 
 @dataclass(frozen=True)
-class Bytes(Exact):
+class Bytes(ByteLevelTokenizer):
     """The bytes of UTF-8: 256 tokens, whatever the texts."""
 
     kind: ClassVar[str] = "bytes"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from regard.data.text.tokenizers.token_offsets import Piece, clean
-from regard.data.text.tokenizers.vocab_based import SILENT, Listed
+from regard.data.text.tokenizers.vocab_based import SILENT, VocabTokenizer
 from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Characters(Listed):
+class Characters(VocabTokenizer):
     """Code points, spaces among them: a letter and the accent combined with it are two."""
 
     vocabulary: Vocabulary

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from regard.data.special_tokens import BOS, EOS, PAD, UNK
 from regard.data.text.tokenizers import settings
-from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, Exact, check_size, table_of
+from regard.data.text.tokenizers.byte_level import LEAST, SPECIAL, ByteLevelTokenizer, check_size, table_of
 from regard.data.text.tokenizers.token_offsets import clean
 
 BAR = "▁"
@@ -26,7 +26,7 @@ LONGEST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Unigram(Exact):
+class Unigram(ByteLevelTokenizer):
     """The likeliest cut of a text, where each piece has a probability learnt from the texts, independent of the others.
 
         best cut = argmax over x1 .. xn that make up the text of  Σ log p(xi)

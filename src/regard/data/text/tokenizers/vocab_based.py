@@ -14,7 +14,7 @@ SILENT = frozenset((PAD, BOS, EOS))
 """The special tokens that leave nothing in a text."""
 
 
-class Listed(ABC):
+class VocabTokenizer(ABC):
     """Base of the tokenizers words and characters."""
 
     vocabulary: Vocabulary

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from regard.data.text.tokenizers import pretokenize, settings
 from regard.data.text.tokenizers.token_offsets import Piece, clean
-from regard.data.text.tokenizers.vocab_based import SILENT, Listed
+from regard.data.text.tokenizers.vocab_based import SILENT, VocabTokenizer
 from regard.data.text.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Words(Listed):
+class Words(VocabTokenizer):
     """Words, as the text itself separates them.
 
     `whole`: the text came tokenized; a word is what stands between spaces, and one space joins them again. `train` decides
