@@ -72,12 +72,12 @@ class Subject:
 
     @property
     def allowed(self) -> Array | None:
-        """Where the shown head, or any head, may look."""
+        """Mask of the shown head, or of any head."""
         return allowed(self.attention_map, self.head, len(self.queries))
 
     @property
     def title(self) -> str:
-        """What is shown, in words."""
+        """Title of the figure."""
         return (
             f"{self.trace.name}: {self.attention_map.name}, {'mean of heads' if self.head is None else f'head {self.head}'}"
         )
@@ -97,7 +97,7 @@ class Subject:
 
     @property
     def page(self) -> bool:
-        """Whether the figure is as wide as the page."""
+        """True if the figure is as wide as the page."""
         return self.width > WIDTHS["column"]
 
 
@@ -118,7 +118,7 @@ def matrix(attention_map: AttentionMap, head: int | None) -> Array:
 
 
 def allowed(attention_map: AttentionMap, head: int | None, queries: int) -> Array | None:
-    """Where a head, or any head, may look, in the rows that were recorded."""
+    """Mask of a head, or of any head, in the rows that were recorded."""
     mask = attention_map.allowed
     if mask is None:
         return None

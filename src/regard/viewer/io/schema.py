@@ -36,7 +36,7 @@ KNOWN |= {
 
 @cache
 def schema() -> dict[str, Any]:
-    """What a manifest must be."""
+    """JSON schema of a manifest."""
     rules: dict[str, Any] = json.loads(
         resources.files("regard.viewer.io").joinpath("schema.json").read_text(encoding="utf-8")
     )
