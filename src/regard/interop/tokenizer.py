@@ -38,7 +38,7 @@ def build_tokenizer(tokens: Tokenizer, lowercase: bool = False) -> Any:
 
 
 def end_by(model: Any, name: str, number: int) -> Any:
-    """The same tokenizer with an end behind each text."""
+    """Add an end behind each text to a tokenizer."""
     from tokenizers.processors import TemplateProcessing
 
     model.post_processor = TemplateProcessing(single=f"$A {name}", special_tokens=[(name, number)])
@@ -46,7 +46,7 @@ def end_by(model: Any, name: str, number: int) -> Any:
 
 
 def _build_model(tokens: Any) -> Any:
-    """The same cut of a text, not yet with what stands around it; None where the library has none."""
+    """Tokenizer without its special tokens; None where the library has no equal one."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     if isinstance(tokens, Bpe | Bytes):

@@ -18,13 +18,13 @@ class Family(NamedTuple):
     first: int = 0
     """The row of the table that is the first position."""
     bias: bool = True
-    """Whether its output has one."""
+    """True if its output has a bias."""
     extra: frozenset[str] = frozenset()
     """Fields of config.json that only this family has."""
     words: Mapping[str, str] = NOTHING
     """Its fields for what BART calls otherwise."""
     usual: Mapping[str, Any] = NOTHING
-    """What holds where config.json does not say."""
+    """Defaults of the fields of config.json."""
 
 
 WORDS = {
@@ -39,7 +39,7 @@ WORDS = {
 }
 """T5's."""
 RELATIVE = {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128, "layer_norm_epsilon": 1e-6}
-"""What every T5 has that was published, and our bias and norm have too."""
+"""Fields that every published T5 shares with our bias and norm."""
 T5 = Family(
     "T5ForConditionalGeneration",
     "rms",
@@ -68,7 +68,7 @@ FAMILIES = {
     "mt5": T5._replace(architecture="MT5ForConditionalGeneration"),
 }
 PICTURES = "vision-encoder-decoder"
-"""What joins an encoder of pictures to a language model (`pictures/`)."""
+"""Type of models that join an encoder of pictures to a language model (`pictures/`)."""
 LACKING = {
     "whisper": "listens to speech",
     "speech_to_text": "listens to speech",
@@ -79,11 +79,11 @@ LACKING = {
 
 
 def usual_task(kind: str) -> str:
-    """What a model of this type does, unless somebody says otherwise."""
+    """Default task of a model of this type."""
     return "caption" if kind == PICTURES else "translate"
 
 
 def family(norm: str, embedding_norm: bool) -> str:
     """The family that a Transformer with norms in these places is written as: there is one for each."""
-    fitting = (name for name, each in FAMILIES.items() if (each.norm, each.embedding_norm) == (norm, embedding_norm))
+    fitting = (name for name, entry in FAMILIES.items() if (entry.norm, entry.embedding_norm) == (norm, embedding_norm))
     return next(fitting)
