@@ -38,7 +38,7 @@ class Interrupted(SystemExit):
 
 
 class ConfigError(ValueError):
-    """What came in as configuration is not one; the text says what and where."""
+    """Invalid configuration; the text says what is wrong, and where."""
 
 
 class DataError(ValueError):

@@ -65,7 +65,7 @@ def verified(path: Path, expected: str | None, limit: int = MEMORY, root: Path |
 
 
 def versions() -> dict[str, str]:
-    """What a later reader may want to know."""
+    """Versions of regard, torch and Python, for the record."""
     import torch
 
     import regard

@@ -50,7 +50,7 @@ def temporary_folder() -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """Whether a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
+    """Return True if a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
     return _objection(path) is None
 
 
@@ -83,7 +83,7 @@ def _create(root: Path, folder: Path) -> str | None:
 
 
 def _objection(path: Path, shared: bool = False) -> str | None:
-    """Why a file or folder cannot be trusted, or None. A `shared` one may be root's, and written by others if sticky."""
+    """Reason not to trust a file or folder, or None. A `shared` one may be root's, and written by others if sticky."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link"

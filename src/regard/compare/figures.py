@@ -35,7 +35,7 @@ def load_figures(directory: Path, config: Any, beam: int | None) -> dict[str, An
 
 
 def describe_inputs(config: Any, beam: int | None) -> dict[str, Any]:
-    """What the metrics depend on beside the model: settings, beam size, and digests of the data files."""
+    """Inputs of the metrics beside the model: settings, beam size, and digests of the data files."""
     data = config.data
     paths = [Path(file) for path in (data.train, data.valid, data.test) if path is not None for file in files(path)]
     return {

@@ -71,7 +71,7 @@ def list_parameters(component: type[Any], kind: str) -> dict[str, Parameter]:
 
 
 def explain(component: type[Any], name: str) -> str:
-    """What the docstring of a class, or else of its parents, says of a parameter."""
+    """Description of a parameter in the docstring of a class, or else of its parents."""
     foreign = ("torch", "builtins")
     owners = [owner for owner in component.__mro__ if owner.__module__.partition(".")[0] not in foreign]
     return next((text for owner in owners if (text := _explain(owner, name))), "")

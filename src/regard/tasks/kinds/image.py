@@ -67,7 +67,7 @@ def assemble(
 
 
 class Judge:
-    """What is known of a model while it is trained: all figures of its kind on valid, whose pictures are decoded once."""
+    """Validation of a model in training: all metrics of its kind on valid, whose pictures are decoded once."""
 
     def __init__(self, name: str, config: TaskConfig, codec: Any, valid: Sequence[ImageExample]):
         self.name, self.config, self.codec, self.valid = name, config, codec, valid

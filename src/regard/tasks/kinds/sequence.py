@@ -17,7 +17,7 @@ from regard.tasks.kinds.types import TaskConfig, Writes
 
 
 def risk(task: Writes, config: TaskConfig, codec: Any) -> Risk | None:
-    """What trains on a metric, where the config asks for that; texts are judged as a person reads them."""
+    """Sequence-level loss on a metric, if the config has one; texts are scored in the form that a person reads."""
     if config.train.sequence_loss == "none":
         return None
     reward = Reward(
@@ -40,7 +40,7 @@ def measurable(task: Writes, config: TaskConfig, valid: Sequence[Any], more: Seq
 
 
 def judged(name: str, config: TaskConfig, codec: Any, model: Seq2Seq, valid: Sequence[Any], loader: Any) -> dict[str, float]:
-    """What is known of a model while it is trained: its loss on valid and, where that decides, how well it decodes."""
+    """Validation of a model in training: its loss on valid and, where that is monitored, the metric of decoded texts."""
     figures = evaluate(model, loader)
     if config.train.monitor in figures:
         return figures

@@ -11,11 +11,11 @@ from regard.data.split import HeldOut, hold_out
 from regard.errors import DataError
 
 Read = Callable[[Any, str], list[Any]]
-"""How a family reads a table."""
+"""Reader of a table for a family of tasks."""
 
 
 class Tables(NamedTuple):
-    """What to train on and what to validate with."""
+    """Records for training and for validation."""
 
     train: list[Any]
     valid: list[Any]
@@ -26,11 +26,11 @@ class Tables(NamedTuple):
 
     @property
     def known(self) -> list[Any]:
-        """What says which labels there are: what is trained on, and the rest of its table, which may have one for itself."""
+        """Records that define the labels: those for training and, where both are of one table, those for validation."""
         return self.train if self.held_out is None else [*self.train, *self.valid]
 
     def prepared(self, prepare: Callable[[Any], Any]) -> "Tables":
-        """The same, as a task wants its records."""
+        """Tables with their records prepared by a task."""
         return self._replace(train=list(map(prepare, self.train)), valid=list(map(prepare, self.valid)))
 
 

@@ -16,14 +16,14 @@ from regard.tasks.retrieve.reranker import Reranking
 
 
 class Fitted(NamedTuple):
-    """How well each pair fits, and where was looked."""
+    """Score of each pair, with its attention."""
 
     scores: Float[Tensor, " pairs"]
     weights: Weights = NO_WEIGHTS
 
 
 class Matching(Towers):
-    """What the towers say of a pair and, where there is one, what a closer look adds.
+    """Two-tower model of pairs with, optionally, a re-ranker.
 
         fit(p, t) = s · p · t + share · reranking(map of p, pieces of t)
 
