@@ -90,7 +90,7 @@ def train(
 
 
 def _flatten(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each setting of a table with its dotted path."""
+    """Settings of a table by their dotted paths."""
     for key, value in table.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{path}{key}.")

@@ -122,7 +122,7 @@ def _without_class(part: str, path: str) -> str:
 
 
 def list_handed() -> list[str]:
-    """Components handed over, by names that another process of the same user understands."""
+    """References to the user's components, by which another process of the same user finds them."""
     return [str(source.path.absolute()) if source.entry is None else source.entry.name for source in HANDED.get()]
 
 
@@ -153,7 +153,7 @@ def _settle_name(part: str) -> str:
         )
     if not named and not exact:
         raise ConfigError(_missing(title, known["digest"] if known else None))
-    source = (exact or [each for each in named if str(each.path) == title.rpartition(":")[0]] or named)[-1]
+    source = (exact or [candidate for candidate in named if str(candidate.path) == title.rpartition(":")[0]] or named)[-1]
     return register(source, title)
 
 
@@ -167,7 +167,7 @@ def register(source: Source, title: str) -> str:
     if reference not in registry.COMPONENTS:
         component = source.component or _load_component(source, title if parts is None else parts[1])
         group = None if source.entry is None else source.entry.group
-        kind = next((kind for kind, each in GROUPS.items() if each == group), None)
+        kind = next((kind for kind, entry_group in GROUPS.items() if entry_group == group), None)
         registry.COMPONENTS[reference] = import_module("regard.attention.kinds").require_kind(component, kind), component
     return reference
 
@@ -184,7 +184,7 @@ def _missing(title: str, known: str | None) -> str:
 
 
 def read_component(component: Handed) -> Source:
-    """Component of a user, read but not imported: a Python file, the file of a class, or that of an entry point."""
+    """Source of a user's component, read but not imported: a Python file, the file of a class, or that of an entry point."""
     if isinstance(component, Source):
         return component
     if isinstance(component, type):

@@ -38,7 +38,7 @@ class Interrupted(SystemExit):
 
 
 class ConfigError(ValueError):
-    """Invalid configuration; the text says what is wrong and where."""
+    """Invalid configuration; the text says what is wrong, and where."""
 
 
 class DataError(ValueError):

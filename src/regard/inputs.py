@@ -22,7 +22,7 @@ def open_stream(path: Path | str) -> BufferedReader:
 
 
 def is_pipe(path: Path | str) -> bool:
-    """True if there is a pipe of this name, which can be read once."""
+    """Return True for a pipe, which can be read once."""
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -59,7 +59,7 @@ def _check(handle: int, pipes: bool) -> None:
 
 
 def _written(handle: int) -> bool:
-    """True if a pipe has bytes, or had a writer, in time."""
+    """Return True if a pipe has bytes, or had a writer, in time."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(WAIT * 1000))

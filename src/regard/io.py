@@ -227,7 +227,7 @@ def _lock(handle: int) -> None:
 
 
 def _in_use(path: Path) -> bool:
-    """True if a process holds the lock of a temporary file or directory."""
+    """Return True if a process holds the lock of a temporary file or directory."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:  # a link, or something that has gone: nobody writes it

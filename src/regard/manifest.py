@@ -65,7 +65,7 @@ def verified(path: Path, expected: str | None, limit: int = MEMORY, root: Path |
 
 
 def versions() -> dict[str, str]:
-    """Versions of the package, torch and Python, for later readers."""
+    """Versions of regard, torch and Python, for the record."""
     import torch
 
     import regard

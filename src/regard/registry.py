@@ -61,10 +61,10 @@ def find(name: str, kind: str | None = None) -> type[Any]:
     if name in COMPONENTS:
         return COMPONENTS[name][1]
     module = load(kind, name)
-    found = getattr(module, class_name(name), None)
-    if not isinstance(found, type):
+    component = getattr(module, class_name(name), None)
+    if not isinstance(component, type):
         raise LookupError(f"{module.__name__} needs a class called {class_name(name)}, and has none")
-    return found
+    return component
 
 
 def locate(name: str, kind: str | None = None) -> str:
@@ -72,12 +72,12 @@ def locate(name: str, kind: str | None = None) -> str:
     kinds = FINDABLE if kind is None else (kind,)
     if name in COMPONENTS and COMPONENTS[name][0] in kinds:
         return COMPONENTS[name][0]
-    holders = [each for each in kinds if name in names(each)]
+    holders = [holder for holder in kinds if name in names(holder)]
     if len(holders) == 1:
         return holders[0]
     if holders:
         raise LookupError(f"{name!r} is ambiguous: there is one in {', '.join(holders)}; say which kind")
-    known = [each for holder in kinds for each in names(holder)]
+    known = [stem for holder in kinds for stem in names(holder)]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
     what = "stage or mechanism" if kind is None else SINGULAR.get(kind, kind)
@@ -99,23 +99,25 @@ def build(what: Any, kind: str, **sizes: Any) -> Any:
 
     A name, a class or a partial of a class is built with those of `sizes` that its constructor takes.
     """
-    made = find(what, kind) if isinstance(what, str) else what
-    if not isinstance(made, type | partial):
-        return made
-    wanted = inspect.signature(made).parameters
-    missing = [name for name in list_required(made, kind) if name not in sizes]
+    stage = find(what, kind) if isinstance(what, str) else what
+    if not isinstance(stage, type | partial):
+        return stage
+    parameters = inspect.signature(stage).parameters
+    missing = [name for name in list_required(stage, kind) if name not in sizes]
     if missing:
-        title = made.func.__name__ if isinstance(made, partial) else made.__name__
+        title = stage.func.__name__ if isinstance(stage, partial) else stage.__name__
         raise LookupError(f"{title} needs {', '.join(missing)} beside its sizes; give it built: {title}(...)")
-    return made(**{size: value for size, value in sizes.items() if size in wanted})
+    return stage(**{size: value for size, value in sizes.items() if size in parameters})
 
 
 def list_required(what: Any, kind: str) -> list[str]:
     """Required constructor arguments of a stage, given by name or class."""
-    made = find(what, kind) if isinstance(what, str) else what
+    stage = find(what, kind) if isinstance(what, str) else what
     spread = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    asked = inspect.signature(made).parameters.values()
-    return [each.name for each in asked if each.default is each.empty and each.kind not in spread]
+    parameters = inspect.signature(stage).parameters.values()
+    return [
+        parameter.name for parameter in parameters if parameter.default is parameter.empty and parameter.kind not in spread
+    ]
 
 
 def summary(name: str, kind: str) -> str:

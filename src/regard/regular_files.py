@@ -43,15 +43,15 @@ def read_regular(path: Path, limit: int = SMALL, root: Path | None = None) -> by
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise DamagedError(f"{path} has {size:,} bytes, and at most {limit:,} are read of it")
-        parts, left = list[bytes](), size
+        parts, remaining = list[bytes](), size
         try:
-            while left and (part := file.read(left)):  # Linux gives at most 2 GiB at once
+            while remaining and (part := file.read(remaining)):  # Linux gives at most 2 GiB at once
                 parts.append(part)
-                left -= len(part)
+                remaining -= len(part)
         except OSError as error:
             raise DamagedError(f"{path} cannot be read: {error.strerror}") from error
-        if left:
-            raise DamagedError(f"{path} ends after {size - left:,} of {size:,} bytes: it was cut while it was read")
+        if remaining:
+            raise DamagedError(f"{path} ends after {size - remaining:,} of {size:,} bytes: it was cut while it was read")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

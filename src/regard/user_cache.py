@@ -54,7 +54,7 @@ def temporary_folder() -> Path:
 
 
 def is_private(path: Path) -> bool:
-    """True if a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
+    """Return True if a file or folder is the user's own, is no symbolic link, and can be written by nobody else."""
     return _objection(path) is None
 
 
@@ -111,7 +111,7 @@ def _objection_above(root: Path) -> str | None:
 
 
 def _objection(path: Path, shared: bool = False) -> str | None:
-    """Reason why a file or folder is not trusted, or None. A `shared` one may be root's, and written by others if sticky."""
+    """Reason not to trust a file or folder, or None. A `shared` one may be root's, and written by others if sticky."""
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link"

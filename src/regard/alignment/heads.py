@@ -67,7 +67,7 @@ def parse_head(text: str | None, shift: bool = False) -> Head:
 
 
 Merge = Literal["weights", "links"]
-"""Level at which tokens are merged into words: their weights before linking, or their links after it."""
+"""Step at which tokens are merged into words: weights before linking, or links after it."""
 
 
 def align_pair(pair: SoftAlignment, head: Head = Head(), *, threshold: float | None = None, by: Merge = "weights") -> Links:

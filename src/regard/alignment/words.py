@@ -96,7 +96,7 @@ def _overlaps(word: tuple[int, int], span: Span) -> bool:
 
 
 def _map_links(links: Iterable[Link], sources: list[list[bool]], targets: list[list[bool]]) -> Links:
-    """Each link as all pairs of the positions that are True in the rows of its source and its target."""
+    """Replace each link by all pairs of the positions that are True in the rows of its source and its target."""
     mapped = ((_true_indices(sources[source]), _true_indices(targets[target])) for source, target in links)
     return frozenset((source, target) for ones, others in mapped for source in ones for target in others)
 

@@ -100,16 +100,16 @@ class Journal:
 
     def commit_window(self) -> None:
         """Append the current window, all of which is answered, to the partial file."""
-        each = [self.answers_of_window[place] for place in range(len(self.answers_of_window))]
-        data = "".join(one.text for one in each).encode()
-        strange = [place for place, one in enumerate(each, self.head.lines + 1) if one.strange]
+        answers = [self.answers_of_window[place] for place in range(len(self.answers_of_window))]
+        data = "".join(one.text for one in answers).encode()
+        strange = [place for place, one in enumerate(answers, self.head.lines + 1) if one.strange]
         with self._report_errors(self.partial):
             _write_all(self.answers, data)
             os.fsync(self.answers.fileno())
         self.digest.update(data)
         before = self.head
         self.head = Head(
-            before.lines + len(each),
+            before.lines + len(answers),
             before.size + len(data),
             self.digest.hexdigest(),
             before.strange + len(strange),
@@ -208,7 +208,7 @@ class Journal:
         return f"{self.path} is damaged in its line {number:,}: {start}"
 
     def _matches(self, head: Head) -> bool:
-        """True if the partial file begins with the bytes that a head counts; its digest is then that of these."""
+        """Return True if the partial file begins with the bytes that a head counts; its digest is then that of these."""
         size = head.size
         if os.fstat(self.answers.fileno()).st_size < size:
             return False
@@ -262,7 +262,7 @@ def _unseal(stream: BinaryIO) -> Iterator[Any]:
 
 
 def _older(stream: BinaryIO) -> bool:
-    """True if this is a journal of format 1, whose lines are JSON without digests."""
+    """Return True for a journal of format 1, whose lines are JSON without digests."""
     table = _value(stream.readline(PIECE))
     return isinstance(table, dict) and "format" in table
 
@@ -291,7 +291,7 @@ def _line(payload: Any) -> tuple[int, WrittenAnswer] | None:
 
 
 def _head(table: Mapping[str, Any]) -> Head | None:
-    """Number of answers that a journal has recorded; None where it does not say."""
+    """Head of a journal: the progress of the answers; None where it has none."""
     try:
         head = Head(*(table["head"][name] for name in Head._fields))
     except (KeyError, TypeError):

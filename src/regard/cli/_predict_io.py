@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.inference.prediction import Prediction
     from regard.inference.predictor import Predictor
 
-Each = TypeVar("Each")
+Item = TypeVar("Item")
 
 
 class ConstraintError(DataError):
@@ -74,15 +74,15 @@ class AnswerWriter:
             elif place not in noted:
                 yield place, WrittenAnswer(self.format(text, []), strange=bool(text.strip()))
         done = frozenset(index for index, place in enumerate(readable) if place in noted and not noted[place].strange)
-        for index, answer_or_report in self.answer_or_report([window[place] for place in readable], done):
+        for index, result in self.answer_or_report([window[place] for place in readable], done):
             place, text = readable[index], window[readable[index]][0]
-            answers = [] if isinstance(answer_or_report, DataError) else answer_or_report
-            if isinstance(answer_or_report, DataError):
-                self.report(before + place + 1, text, answer_or_report)
+            answers = [] if isinstance(result, DataError) else result
+            if isinstance(result, DataError):
+                self.report(before + place + 1, text, result)
             elif answers and answers[0].boxes == []:
                 self.without_boxes.append(before + place + 1)
             if place not in noted:
-                yield place, WrittenAnswer(self.format(text, answers), strange=answers is not answer_or_report)
+                yield place, WrittenAnswer(self.format(text, answers), strange=answers is not result)
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
@@ -157,11 +157,11 @@ def write_to_stream(
     """Write the answers window by window."""
     strange, place = list[int](), 0
     for window in windows(inputs, size):
-        answer_or_report = dict(writer.answer_window(window, before=place))
+        answers = dict(writer.answer_window(window, before=place))
         for number in range(len(window)):
             place += 1
-            strange += [place] * answer_or_report[number].strange
-            stream.write(answer_or_report[number].text)
+            strange += [place] * answers[number].strange
+            stream.write(answers[number].text)
         stream.flush()
     return Unanswered(len(strange), strange[0] if strange else 0, place)
 
@@ -186,9 +186,9 @@ def write_to_file(
     return Unanswered(head.strange, head.first, head.lines)
 
 
-def windows(inputs: Iterable[Each], size: int) -> Iterator[list[Each]]:
+def windows(inputs: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Split inputs into windows of `size`; those before an unreadable one come first."""
-    window: list[Each] = []
+    window: list[Item] = []
     try:
         for text in inputs:
             window.append(text)

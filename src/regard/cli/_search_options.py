@@ -56,7 +56,7 @@ def override_search(model: "Predictor", changed: Sequence[str], beam: int | None
 def read_constraints(
     inputs: Iterable[str], prefix: str | None, include: Sequence[str], exclude: Sequence[str], constraints: str | None
 ) -> "Iterator[tuple[str, ConstraintSpec]]":
-    """Each input with its output constraints: the same for all, or from its line of a file."""
+    """Inputs with their output constraints: the same for all, or from their lines of a file."""
     from regard.decoding.constraints.spec import ConstraintSpec
 
     if constraints is None:

@@ -41,6 +41,6 @@ def with_task_options(command: str) -> Callable[[Callable[..., None]], Callable[
 
 
 def files_of(options: Mapping[str, str]) -> dict[str, str]:
-    """Those of the options in use that name files."""
+    """Options in use that name files."""
     files = {option.name for option in task_options() if option.is_file}
     return {name: value for name, value in options.items() if name in files}

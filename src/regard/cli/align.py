@@ -122,15 +122,15 @@ def _check_options(
         io.check_target(out)
 
 
-def _check_gold_options(gold: Path | None, given: dict[str, bool]) -> None:
+def _check_gold_options(gold: Path | None, options: dict[str, bool]) -> None:
     """Raise for options of gold links without --gold."""
-    for name in [name for name, there in given.items() if there and gold is None]:
+    for name in [name for name, used in options.items() if used and gold is None]:
         raise ConfigError(f"{name} would change nothing: it is about gold links and the figures they give, --gold FILE")
 
 
-def _check_choose_options(given: dict[str, object]) -> None:
+def _check_choose_options(options: dict[str, object]) -> None:
     """Raise for options that select a head together with --choose."""
-    for name in [name for name, value in given.items() if value is not None]:
+    for name in [name for name, value in options.items() if value is not None]:
         raise ConfigError(
             f"--choose tries every head, with and without a shift, by its largest weights, and heeds no {name}; leave it "
             "out, or give it in a second command"
@@ -140,14 +140,14 @@ def _check_choose_options(given: dict[str, object]) -> None:
 def _records(model: "SequencePredictor", arguments: list[str]) -> "list[Record]":
     from regard.data.table import read
 
-    given = dict(setting.split("=", 1) for setting in settings(arguments))
-    if unknown := given.keys() - {"data.test", "data.source", "data.target"}:
+    overrides = dict(setting.split("=", 1) for setting in settings(arguments))
+    if unknown := overrides.keys() - {"data.test", "data.source", "data.target"}:
         raise ConfigError(f"align has no setting {sorted(unknown)[0]}; it takes {NEEDED}")
     data = model.config.data
-    test = given.get("data.test", data.test)
+    test = overrides.get("data.test", data.test)
     if test is None:
         raise ConfigError(f"align takes {NEEDED}")
-    return list(read(test, given.get("data.source", data.source), given.get("data.target", data.target)))
+    return list(read(test, overrides.get("data.source", data.source), overrides.get("data.target", data.target)))
 
 
 def _head(model: "SequencePredictor", attention: str | None, number: int | None, shift: bool | None) -> "Head":

@@ -61,9 +61,9 @@ def ensemble(
         gather(members, average=average, weights=values)  # raises for incompatible members
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    each = shares(len(members), values)
-    write(out, paths, Settings(average, each))
-    typer.echo(summarise(out, paths, average, each, stacked))
+    member_weights = shares(len(members), values)
+    write(out, paths, Settings(average, member_weights))
+    typer.echo(summarise(out, paths, average, member_weights, stacked))
 
 
 def summarise(out: Path, paths: list[Path], average: str, shares: tuple[float, ...], stacked: "Stacking | None") -> str:

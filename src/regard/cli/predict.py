@@ -176,13 +176,13 @@ def report_end(writer: AnswerWriter, unanswered: Unanswered, seconds: float, qui
 def _warn_of_tabs(inputs: "Iterable[tuple[str, ConstraintSpec]]", name: str) -> "Iterator[tuple[str, ConstraintSpec]]":
     """The inputs unchanged; warns of the first with a tab, which is a line of a table rather than one column."""
     warned = False
-    for number, each in enumerate(inputs, 1):
-        if "\t" in each[0] and not warned:
+    for number, entry in enumerate(inputs, 1):
+        if "\t" in entry[0] and not warned:
             warned = True
             advice = "of a table, give the source column alone"
             text = f"{name}:{number} has a tab, and the whole line is read as one input; {advice}"
             warnings.warn(text, DataWarning, stacklevel=2)
-        yield each
+        yield entry
 
 
 def _is_file(text: str) -> bool:

@@ -68,7 +68,7 @@ def view(
         regard view hf_model/ "Tom chases Jerry" --html t.html
     """
     figure_options = {"--out": out, "--attention": attention, "--head": head, "--example": example or None}
-    unused = next((name for name, given in figure_options.items() if given is not None), None)
+    unused = next((name for name, value in figure_options.items() if value is not None), None)
     if figure is None and unused is not None:
         raise ConfigError(f"{unused} is for a figure; add --figure heatmap, or drop it")
     if budget is not None and html is None:

@@ -114,11 +114,11 @@ def _cell(grid: Grid, values: Values, number: int, place: int) -> str:
     if spread is None:
         return f'<td class="{classes}" {key}>–</td>'
     sign = f'<b class="sign">{SIGNS[mark]}</b>' if mark else ""
-    drawn = "" if column.cost else strip(column, grid.cells[values], grid.scales[column])
+    plot = "" if column.cost else strip(column, grid.cells[values], grid.scales[column])
     missing = grid.comparison.seeds - len(spread.values)
     fewer = f"<small>n = {len(spread.values)}</small>" if missing and not column.cost else ""
     shown = f"<span>{format_cell(column, spread)}{sign}</span>"
-    return f'<td class="{classes}" {key} data-value="{spread.mean!r}">{shown}{drawn}{fewer}</td>'
+    return f'<td class="{classes}" {key} data-value="{spread.mean!r}">{shown}{plot}{fewer}</td>'
 
 
 def _training(grid: Grid, outcome: Outcome) -> str:

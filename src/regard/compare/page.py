@@ -30,7 +30,8 @@ def html(comparison: Comparison) -> str:
         f"<title>{title}</title>",
         f"<style>{style}</style>",
     ]
-    body = [_header(comparison), _found(grid), _notes(comparison), _chosen(grid), f'<div class="wide">{table(grid)}</div>']
+    results = f'<div class="wide">{table(grid)}</div>'
+    body = [_header(comparison), _summarise(grid), _notes(comparison), _chosen(grid), results]
     body += [_lost(comparison), _every(grid), f"<script>{script}</script>"]
     opening = '<!doctype html>\n<html lang="en" data-language="en">'
     page = f"{opening}<head>{''.join(head)}</head>\n<body>{''.join(body)}</body></html>"
@@ -56,7 +57,7 @@ def _header(comparison: Comparison) -> str:
     )
 
 
-def _found(grid: Grid) -> str:
+def _summarise(grid: Grid) -> str:
     """Summary: the best combination of each metric, with those that tie for it, and those that are indistinguishable."""
     agreeing: dict[tuple[tuple[Values, ...], tuple[Values, ...]], list[Column]] = {}
     for column in grid.columns:
@@ -95,10 +96,10 @@ def _notes(comparison: Comparison) -> str:
 
 def _chosen(grid: Grid) -> str:
     """A checkbox for each metric; with several groups, only the first metric of each data set is checked."""
-    parts, boxes, seen = has_two_parts(grid.columns), [], set[str]()
+    parts, boxes, checked = has_two_parts(grid.columns), [], set[str]()
     for place, column in enumerate(grid.columns):
-        first = column.cost or len(grid.groups) == 1 or column.part not in seen
-        seen.add(column.part)
+        first = column.cost or len(grid.groups) == 1 or column.part not in checked
+        checked.add(column.part)
         name = both(*figure(column, parts))
         boxes.append(f'<label><input type="checkbox" data-column="{place}"{" checked" if first else ""}>{name}</label>')
     return f"<fieldset><legend>{both('Figures shown', '显示的指标')}</legend>{''.join(boxes)}</fieldset>"

@@ -48,11 +48,11 @@ def run_jobs(
         waiting = {pool.submit(workers.run, job): job for job in jobs}
         try:
             while waiting:
-                over, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, timeout=POLL, return_when=FIRST_COMPLETED)
                 if interruption.signal is not None:
                     raise interruption.exit()
-                for override in over:
-                    on_end(waiting.pop(override), override.result())
+                for future in finished:
+                    on_end(waiting.pop(future), future.result())
         finally:
             workers.stop()  # before the pool waits for its threads
 
@@ -65,9 +65,9 @@ def threads(at_once: int) -> int:
 class WorkerPool:
     """The running workers."""
 
-    def __init__(self, command: Sequence[str], display: Display, each: int):
+    def __init__(self, command: Sequence[str], display: Display, thread_count: int):
         self.command, self.display = list(command), display
-        self.environment = {"OMP_NUM_THREADS": str(each), **os.environ}  # a setting of the user has priority
+        self.environment = {"OMP_NUM_THREADS": str(thread_count), **os.environ}  # a setting of the user has priority
         self.running: set[subprocess.Popen[str]] = set()
         self.stopped, self.lock = False, threading.Lock()
 
@@ -125,10 +125,10 @@ class WorkerPool:
 
 
 def describe_failure(code: int, last_lines: list[str]) -> str:
-    """Reason why a child process failed: its own message, or the signal that ended it."""
-    told = [line.removeprefix(PREFIX) for line in last_lines if line.startswith(PREFIX)]
-    if told:
-        return told[-1]
+    """Reason why a worker failed: its own message, or the signal or exit code that ended it."""
+    messages = [line.removeprefix(PREFIX) for line in last_lines if line.startswith(PREFIX)]
+    if messages:
+        return messages[-1]
     if code == -signal.SIGKILL:
         return "killed from outside (SIGKILL), as a machine does that runs out of memory; try fewer --jobs"
     if code < 0:
@@ -137,7 +137,7 @@ def describe_failure(code: int, last_lines: list[str]) -> str:
 
 
 def read_request() -> dict[str, Any]:
-    """In a child: the request. From here on the child ends when whoever asked is gone."""
+    """Read the request in a worker, which from here on ends with its parent."""
     request: dict[str, Any] = json.loads(sys.stdin.readline())
     sys.stderr = Unheard()
     threading.Thread(target=_orphaned, daemon=True).start()

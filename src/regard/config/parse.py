@@ -132,7 +132,7 @@ def check(kind: type[Config], table: Mapping[str, Any]) -> Config:
 
 @cache
 def _adapter(kind: Any) -> Any:
-    """Validator of configs of a kind, which takes longer to build than to use."""
+    """Validator of configs of a kind, cached since it takes longer to build than to use."""
     from pydantic import ConfigDict, TypeAdapter
 
     return TypeAdapter(kind, config=None if is_dataclass(kind) else ConfigDict())

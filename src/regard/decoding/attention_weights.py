@@ -33,8 +33,8 @@ def is_cross_attention(name: str) -> bool:
 def select_attention(weights: Mapping[str, Float[Tensor, "rows heads keys"]], name: str | None) -> str:
     """Select the requested attention by its name, or the first cross-attention; in an ensemble, the mean of its members."""
     if name is None:
-        over = list(filter(is_cross_attention, weights))
-        name = next((parts for parts in over if not parts[0].isdecimal()), over[0] if over else None)
+        names = list(filter(is_cross_attention, weights))
+        name = next((joint for joint in names if not joint[0].isdecimal()), names[0] if names else None)
         if name is None:
             raise ValueError("coverage_penalty needs an attention over the source, and this decoder has none; set it to 0")
     if name not in weights:

@@ -384,8 +384,8 @@ class SequencePredictor(Predictor):
     ) -> Prediction:
         text = self.codec.decode(hypothesis.tokens)
         if translations is not None and UNK in hypothesis.tokens:
-            looked = self.head.read(hypothesis.weights or {})
-            text = replace_unknown(self.codec, example.record, hypothesis.tokens, looked, translations)
+            head_weights = self.head.read(hypothesis.weights or {})
+            text = replace_unknown(self.codec, example.record, hypothesis.tokens, head_weights, translations)
         text = self.task.finish(text)
         source, target = self.codec.pieces(example), self.codec.target_pieces(hypothesis.tokens)
         if not align or not any(map(is_cross_attention, hypothesis.weights or {})):

@@ -36,8 +36,8 @@ def opened(
     if engine != NATIVE:
         if compiled:
             raise ConfigError(f"--compile is for the engine native, got --engine {engine}: leave one of the two out")
-        found: Writer = import_module(f"regard.interop.{engine}.engine").opened(directory, device, precision)
-        return found
+        writer: Writer = import_module(f"regard.interop.{engine}.engine").opened(directory, device, precision)
+        return writer
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
     from regard.inference.load import load

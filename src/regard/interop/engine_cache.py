@@ -62,7 +62,7 @@ def remove_least_recent(cache: Path, newest: Path, limit: int = LIMIT) -> None:
 
     The newest stays, however large it is.
     """
-    others = sorted((each for each in cache.iterdir() if each != newest), key=_used, reverse=True)
+    others = sorted((folder for folder in cache.iterdir() if folder != newest), key=_used, reverse=True)
     room = limit - _size(newest)
     for other in others:
         unfinished = other.name.startswith(io.TEMPORARY)  # another program's, or left by one that was killed
@@ -80,7 +80,7 @@ def _used(home: Path) -> float:
 
 def _size(home: Path) -> int:
     with suppress(OSError):
-        return sum(each.stat().st_size for each in home.iterdir())
+        return sum(file.stat().st_size for file in home.iterdir())
     return 0
 
 

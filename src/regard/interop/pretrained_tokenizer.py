@@ -19,9 +19,11 @@ def renumber(tokens: Pretrained) -> Any:
     from tokenizers import Tokenizer
 
     table = json.loads(tokens.model.to_str())
-    added = [{**each, "id": tokens.numbers[each["id"]]} for each in table["added_tokens"] if each["id"] in tokens.numbers]
-    table["added_tokens"] = sorted(added, key=lambda each: int(each["id"]))
-    table["model"] |= _renumber_model(table["model"], {each["id"]: each["content"] for each in added}, tokens)
+    added = [
+        {**token, "id": tokens.numbers[token["id"]]} for token in table["added_tokens"] if token["id"] in tokens.numbers
+    ]
+    table["added_tokens"] = sorted(added, key=lambda token: int(token["id"]))
+    table["model"] |= _renumber_model(table["model"], {token["id"]: token["content"] for token in added}, tokens)
     table["post_processor"] = _renumber_template(table.get("post_processor"), tokens)
     try:
         model = Tokenizer.from_str(json.dumps(table))
@@ -38,9 +40,9 @@ def _renumber_model(model: dict[str, Any], added: Mapping[int, str], tokens: Pre
     """The vocabulary of a model, listed by our numbers, without gaps: the library would number added tokens into them."""
     vocabulary = model["vocab"]
     if isinstance(vocabulary, dict):
-        named = {tokens.numbers[each]: token for token, each in vocabulary.items() if each in tokens.numbers}
+        named = {tokens.numbers[token_id]: token for token, token_id in vocabulary.items() if token_id in tokens.numbers}
         return {"vocab": {named.get(number) or _fill(number, added): number for number in range(tokens.size)}}
-    own = {tokens.numbers[each]: piece for each, piece in enumerate(vocabulary) if each in tokens.numbers}
+    own = {tokens.numbers[token_id]: piece for token_id, piece in enumerate(vocabulary) if token_id in tokens.numbers}
     pieces = [own.get(number) or [_fill(number, added), NEVER] for number in range(tokens.size)]
     unknown = model.get("unk_id")
     return {"vocab": pieces, "unk_id": None if unknown is None else tokens.numbers.get(unknown)}
@@ -55,13 +57,15 @@ def _renumber_template(template: Any, tokens: Pretrained) -> Any:
     """A post-processor in JSON with our numbers: `ids` of a template, and pairs of a token and its id."""
     if isinstance(template, dict):
         return {
-            name: [tokens.numbers.get(each, each) for each in value] if name == "ids" else _renumber_template(value, tokens)
+            name: [tokens.numbers.get(token_id, token_id) for token_id in value]
+            if name == "ids"
+            else _renumber_template(value, tokens)
             for name, value in template.items()
         }
     if isinstance(template, list):
         if len(template) == 2 and isinstance(template[0], str) and type(template[1]) is int:
             return [template[0], tokens.numbers.get(template[1], template[1])]
-        return [_renumber_template(each, tokens) for each in template]
+        return [_renumber_template(part, tokens) for part in template]
     return template
 
 
@@ -71,12 +75,12 @@ def _end(table: dict[str, Any], name: str) -> dict[str, Any]:
     steps = own["processors"] if own is not None and own["type"] == "Sequence" else [own] if own is not None else []
     end = {"SpecialToken": {"id": name, "type_id": 0}}
     special = {name: {"id": name, "ids": [EOS], "tokens": [name]}}
-    template = next((each for each in steps if each["type"] == "TemplateProcessing"), None)
+    template = next((processor for processor in steps if processor["type"] == "TemplateProcessing"), None)
     if template is None:
         text = [{"Sequence": {"id": side, "type_id": 0}} for side in "AB"]
         ended = {"type": "TemplateProcessing", "single": [text[0], end], "pair": [*text, end], "special_tokens": special}
         steps = [*steps, ended]
     else:
         ended = {"single": [*template["single"], end], "special_tokens": template["special_tokens"] | special}
-        steps = [each | ended if each is template else each for each in steps]
+        steps = [processor | ended if processor is template else processor for processor in steps]
     return table | {"post_processor": {"type": "Sequence", "processors": steps}}

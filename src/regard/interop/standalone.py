@@ -57,7 +57,7 @@ def build_tokenizers(codec: TextCodec | ImageTextCodec) -> Tokenizers:
 
 
 def describe(trained: SequencePredictor, tokenizers: Tokenizers, files: Mapping[str, bytes], **more: Any) -> dict[str, Any]:
-    """Contents of export.json for a model and the files of its export."""
+    """Content of export.json: the model and the files of its export."""
     codec, search = trained.codec, trained.config.search
     reads = {} if isinstance(codec, ImageTextCodec) else {"source": codec.source.size}
     table: dict[str, Any] = {"format": FORMAT, "regard": regard.__version__, "task": trained.name}
@@ -94,8 +94,8 @@ def fill_readme(template: str, trained: SequencePredictor, tokenizers: Tokenizer
     if "source" in known:
         code["load"] += "\nsource.encode_special_tokens = True  # a text may hold the name of one"
     code["encode"] = "source.encode(text).ids" if "source" in known else "[*map(int, text.split()), eos]"
-    given = "generate(image)" if "source" not in tokenizers.names else "generate(encode(text))"
-    code["decode"] = f"target.decode({given})" if "target" in known else given
+    call = "generate(image)" if "source" not in tokenizers.names else "generate(encode(text))"
+    code["decode"] = f"target.decode({call})" if "target" in known else call
     if "source" in tokenizers.names:
         code["example"] = repr(choose_example(trained, ids="source" not in known))
     values = {"title": trained.name, "task": trained.name, "notes": "\n".join(write_notes(trained, tokenizers)), **code}
@@ -109,9 +109,9 @@ def write_notes(trained: SequencePredictor, tokenizers: Tokenizers) -> Iterator[
     yield "search with its rule for the length of an answer, and the digests by which files of another export are refused."
     if "source" in tokenizers.names:
         yield "A token that is out of the vocabulary, and a source in which the model knows nothing, are errors."
-    asked = {name: getattr(search, name) for name in ("beam", "block_ngrams", "mbr")}
+    settings = {name: getattr(search, name) for name in ("beam", "block_ngrams", "mbr")}
     usual = Search()
-    if different := [f"search.{name} = {value}" for name, value in asked.items() if value != getattr(usual, name)]:
+    if different := [f"search.{name} = {value}" for name, value in settings.items() if value != getattr(usual, name)]:
         yield f"The model is set to {', '.join(different)}, which `regard predict` follows."
     for side, reason in tokenizers.reasons.items():
         noun = "A source" if side == "source" else "An answer"

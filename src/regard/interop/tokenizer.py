@@ -38,7 +38,7 @@ def build_tokenizer(tokens: Tokenizer, lowercase: bool = False) -> Any:
 
 
 def end_by(model: Any, name: str, number: int) -> Any:
-    """This tokenizer with an end-of-sequence token behind each text."""
+    """Add an end behind each text to a tokenizer."""
     from tokenizers.processors import TemplateProcessing
 
     model.post_processor = TemplateProcessing(single=f"$A {name}", special_tokens=[(name, number)])
@@ -46,7 +46,7 @@ def end_by(model: Any, name: str, number: int) -> Any:
 
 
 def _build_model(tokens: Any) -> Any:
-    """Model of the tokenizers library with the same segmentation, without special tokens; None where it has none."""
+    """Tokenizer without its special tokens; None where the library has no equal one."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     if isinstance(tokens, Bpe | Bytes):

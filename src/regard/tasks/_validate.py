@@ -241,13 +241,13 @@ def rules_of(config: Any) -> dict[str, Rule]:
 def heeded(configs: Sequence[Any], default: Any) -> None:
     """Raise for a setting that differs from its default and has an effect in none of these configs of a task."""
     for path in unwritten(default):
-        if changed := [each for config in configs if (each := _at(config, path)) != _at(default, path)]:
+        if changed := [value for config in configs if (value := _at(config, path)) != _at(default, path)]:
             raise ConfigError(
                 f"{path}={changed[0]} would change nothing: it needs a task whose models write text, such as caption; leave "
                 "it out"
             )
     for path, rule in {**RULES, **rules_of(default)}.items():
-        changed = [each for config in configs if (each := _at(config, path)) != _at(default, path)]
+        changed = [value for config in configs if (value := _at(config, path)) != _at(default, path)]
         if not changed or any(rule.counts(config) for config in configs):
             continue
         raise ConfigError(

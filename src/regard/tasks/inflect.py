@@ -20,7 +20,7 @@ SPACE = "␣"
 
 @dataclass(frozen=True)
 class Config(TextConfig):
-    """Each letter and each feature is a token."""
+    """Config of inflection, whose tokens are letters and features."""
 
     data: Data = field(default_factory=lambda: Data(max_source_length=96, max_target_length=96, batch_tokens=1024))
     model: Model = field(default_factory=lambda: Model(hidden_size=128))

@@ -37,7 +37,7 @@ class Stages(NamedTuple):
     scopes: dict[str, ScopeFactory]
 
     def add(self, kind: str, name: str, component: Any) -> "Stages":
-        """Add one more stage to these: a class of this kind."""
+        """Stages with one more: a class of this kind."""
         if kind == "score":
             return self._replace(scores=self.scores | {name: component})
         if kind == "normalise":

@@ -94,7 +94,7 @@ def compute_gradients(output: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor,
 
 
 def check_positional_decoder(make: MakeAttention, kind: str) -> None:
-    """With a positional score a decoder gives the same at every step and in every beam."""
+    """Check that with a positional score a decoder gives equal results at every step and in every beam."""
     decoder = SMALL[kind](attention=make).eval()
     memory = decoder.remember(Encoded(torch.randn(2, 4, 6), SMALL_KEEP, (torch.randn(2, 1, 6),) * 2))
     expected, state, outputs = decoder(SMALL_TARGET, memory).output, repeat(decoder.start(memory), 2), []
@@ -106,7 +106,7 @@ def check_positional_decoder(make: MakeAttention, kind: str) -> None:
 
 
 def check_growing_memory(score: Any, key_heads: int) -> None:
-    """With a positional score a memory that grows equals all at once."""
+    """Check that with a positional score a memory that grows equals one of all keys at once."""
     heads = MultiHead(16, heads=4, key_heads=key_heads, score=score, scope="causal")
     data = torch.randn(2, 6, 16)
     expected, memory = heads(data, heads.remember(data)).context, None
@@ -117,15 +117,15 @@ def check_growing_memory(score: Any, key_heads: int) -> None:
 
 
 def check_position(score: Any) -> None:
-    """With a positional score it matters where a query stands."""
+    """Check that with a positional score the weights depend on the position of the query."""
     heads = MultiHead(16, heads=4, score=score)
     assert heads.positional
     memory, query = heads.remember(torch.randn(2, 5, 16)), torch.randn(2, 1, 16)
     with torch.no_grad():
-        here, there = (heads(query, memory, offset=offset, weights=True).weights for offset in (0, 3))
-    assert here is not None
-    assert there is not None
-    assert not torch.allclose(here, there, atol=1e-4), "the weights do not depend on the position of the query"
+        first, shifted = (heads(query, memory, offset=offset, weights=True).weights for offset in (0, 3))
+    assert first is not None
+    assert shifted is not None
+    assert not torch.allclose(first, shifted, atol=1e-4), "the weights do not depend on the position of the query"
 
 
 def make_attention(**stages: Any) -> MakeAttention:

@@ -42,9 +42,9 @@ class MechanismCase:
     def build(self, **options: Any) -> Attention:
         """The mechanism with no parameter at its initial value."""
         torch.manual_seed(2)  # with this seed, walks over the keys stop at several places
-        made = self.make(QUERY, KEY, **options)
-        assert made is not None
-        return perturb(made).train(self.training)
+        mechanism = self.make(QUERY, KEY, **options)
+        assert mechanism is not None
+        return perturb(mechanism).train(self.training)
 
 
 def perturb(module: Any) -> Any:
@@ -65,7 +65,7 @@ def make_source(keep: Tensor | None = KEEP, keys: int = KEYS) -> Encoded:
 
 
 def spoil_padding(encoded: Encoded) -> Encoded:
-    """Fill the padding of a source with NaN."""
+    """Source with NaN in its padding."""
     assert encoded.keep is not None
     padding = ~encoded.keep[..., None]
     data, values = (side.masked_fill(padding, torch.nan) for side in (encoded.data, require_values(encoded)))

@@ -45,9 +45,9 @@ def alignment_errors(trace: Trace, attention: str | None, example: int) -> Array
         raise ValueError(
             f"the alignment error of {attention_map.name} needs the weights of every query, and not all were recorded"
         )
-    there = "no gold links" if shown.gold is None else f"gold links from {shown.gold.query!r} to {shown.gold.key!r} alone"
+    links = "no gold links" if shown.gold is None else f"gold links from {shown.gold.query!r} to {shown.gold.key!r} alone"
     raise ValueError(
-        f"example {example} has {there}, and {attention_map.name} looks from {attention_map.query!r} to "
+        f"example {example} has {links}, and {attention_map.name} looks from {attention_map.query!r} to "
         f"{attention_map.key!r}; give it some: trace.with_gold([(query, key), ...])"
     )
 

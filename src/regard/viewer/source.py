@@ -8,12 +8,12 @@ Text that is no code is shown unchanged.
 
 from collections.abc import Iterable
 
-GIVEN, ITSELF, AGAIN, TRANSFORMERS, EIGHT_BITS = "given", "itself", "again", "transformers", "eight_bits"
+SUPPLIED, ITSELF, AGAIN, TRANSFORMERS, EIGHT_BITS = "given", "itself", "again", "transformers", "eight_bits"
 REFERENCE, FUSED, INSTEAD, MEASURED, ROWS = "reference", "fused", "instead", "measured", "rows"
 BETWEEN = "; "
 
 SENTENCES = {
-    GIVEN: "given",
+    SUPPLIED: "given",
     ITSELF: "the attention itself, which forms its weights",
     AGAIN: "reference, asked once more, since the way it ran keeps no weights",
     TRANSFORMERS: "weights as transformers returned them",

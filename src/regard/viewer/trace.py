@@ -206,9 +206,8 @@ class Trace:
         for attention in attentions:
             if attention.name == name:
                 return attention
-        raise KeyError(
-            f"no attention of this trace is called {name!r}; there are {', '.join(each.name for each in attentions)}"
-        )
+        known = ", ".join(attention_map.name for attention_map in attentions)
+        raise KeyError(f"no attention of this trace is called {name!r}; there are {known}")
 
     @classmethod
     def from_arrays(
@@ -305,7 +304,7 @@ class Trace:
         return np.log(np.maximum(self.strength("effective", attention, example), 1))
 
     def with_gold(self, gold: Any, example: int = 0) -> "Trace":
-        """Copy of the trace with links by people, [(query, key), ...] or `Links`, beside the linked example."""
+        """Trace with gold links of people, [(query, key), ...] or `Links`, beside what an example linked."""
         from regard.viewer.gold import add_gold
 
         return add_gold(self, gold, example)
@@ -317,7 +316,7 @@ class Trace:
         return alignment_errors(self, attention, example)
 
     def rollout(self, group: tuple[str, str] | None = None, example: int = 0) -> Array:
-        """Attention rollout: share of each input that reaches the last layer of a group of attentions, (queries, keys)."""
+        """Attention rollout: the share of each input in the last layer of a group of attentions, (queries, keys)."""
         from regard.viewer.metrics.rollout import of
 
         return of(self, group, example)

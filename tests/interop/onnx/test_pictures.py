@@ -4,7 +4,7 @@ import pytest
 
 from regard import registry
 from regard.interop.onnx import tracing
-from regard.interop.onnx.graphs import KEPT
+from regard.interop.onnx.graphs import KEEP_OUTPUT
 from regard.interop.onnx.parity import measure_differences
 from regard.interop.onnx.sessions import Graph
 from regard.interop.onnx.sources import Field, Sizes
@@ -37,7 +37,7 @@ EYES = {
 def furthest(model, field):
     """The largest difference of any output of both graphs, over pictures of several sizes."""
     encoder, step = (Graph(make(model, field), make.__name__) for make in (tracing.encoder, tracing.step))
-    assert encoder.outputs[0] == KEPT
+    assert encoder.outputs[0] == KEEP_OUTPUT
     return max(max(measure_differences(model, encoder, step, sizes).values()) for sizes in FEW)
 
 

@@ -55,7 +55,7 @@ def write_page(name: str, kind: str | None = None) -> str:
 
 
 def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
-    """Each parameter as an option with its default, its type, and below it what it means."""
+    """Parameters as options with their default, type and description."""
     lines = []
     for parameter in parameters.values():
         place = f"{name}." if parameter.name in ("name", "heads", "size") else ""
@@ -67,7 +67,7 @@ def write_parameters(name: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def describe_output_head(name: str) -> str:
-    """Name of an output layer as a setting of training, with its options."""
+    """Command of a training with an output layer and its options."""
     part = configuration.OutputPart()
     has = inspect.signature(registry.find(name, "output_heads")).parameters
     options = [f"--model.output.{name}={getattr(part, name)}" for name in ("score", "scale", "heads") if name in has]

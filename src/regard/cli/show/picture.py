@@ -76,7 +76,7 @@ def _table(module: Visual, numbers: Tensor) -> str:
 
 
 def _side(module: Visual, number: int) -> str:
-    """Label of a row of the table; empty where there is one only."""
+    """Name of a row of the table; nothing for a single row."""
     heads, queries, _ = module.axes
     return f"{heads or queries} {number + 1}".removeprefix(f" {number + 1}")
 

@@ -88,7 +88,7 @@ def _shared(example: Example, result: Stages) -> list[str]:
     request, open_to = example.request, result.allowed[0, query].tolist()
     parts = [
         "2. normalise(scores, allowed): turn fit into a share of attention",
-        _by_head([_matrix(weights, SOURCE, seen) for weights, seen in zip(result.weights, result.allowed, strict=True)]),
+        _by_head([_matrix(head, SOURCE, allowed) for head, allowed in zip(result.weights, result.allowed, strict=True)]),
     ]
     if not all(open_to):
         hidden = ", ".join(word for word, fine in zip(SOURCE, open_to, strict=True) if not fine)
@@ -137,13 +137,13 @@ def _formula(stage: Any) -> str:
     return "; ".join(" ".join(line.split()) for line in lines if line.startswith("    "))
 
 
-def _matrix(numbers: Tensor, across: Sequence[str], seen: Tensor | None = None) -> str:
-    """Queries down; with `seen`, what may not be seen is a dot, and each row has its sum."""
-    rows = [["", *across, *(["sum"] if seen is not None else [])]]
+def _matrix(numbers: Tensor, across: Sequence[str], allowed: Tensor | None = None) -> str:
+    """Matrix with queries down; with `allowed`, a masked key is a dot, and each row has its sum."""
+    rows = [["", *across, *(["sum"] if allowed is not None else [])]]
     for number, row in enumerate(numbers):
         cells = decimals(row)
-        if seen is not None:
-            cells = [cell if fine else "·" for cell, fine in zip(cells, seen[number].tolist(), strict=True)]
+        if allowed is not None:
+            cells = [cell if fine else "·" for cell, fine in zip(cells, allowed[number].tolist(), strict=True)]
             cells.append(f"{float(row.sum()):.3f}")
         rows.append([TARGET[number], *cells])
     return columns(rows)

@@ -16,7 +16,7 @@ def columns(rows: list[list[str]], left: int = 1, gap: str = "  ") -> str:
 
 
 def squares(allowed: Tensor, first: int = 0) -> str:
-    """Mask as characters: ■ where a key is allowed, · where it is hidden; queries down, counted from `first`."""
+    """Mask as squares, allowed ■ and masked ·; queries down, counted from `first`."""
     rows = [["", *map(str, range(allowed.shape[-1]))]]
     rows += [[str(first + number), *("■" if fine else "·" for fine in row)] for number, row in enumerate(allowed.tolist())]
     return columns(rows, gap=" ")

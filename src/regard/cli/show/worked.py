@@ -68,8 +68,9 @@ def work_out_weight(normalise: Any, result: Stages) -> str:
         case "Sigmoid":
             return f"1 / (1 + exp(-({s:.3f} + {normalise.bias:.3f}))) = {1 / (1 + math.exp(-s - normalise.bias)):.3f}"
         case "Hard" | "Gumbel":
-            seen = scores[result.allowed[0, query]]
-            return f"max({', '.join(decimals(seen))}) = {seen.max():.3f} gets all = {float(s == float(seen.max())):.3f}"
+            allowed_scores = scores[result.allowed[0, query]]
+            highest = float(allowed_scores.max())
+            return f"max({', '.join(decimals(allowed_scores))}) = {highest:.3f} gets all = {float(s == highest):.3f}"
         case "GaussianWindow":
             bell = normalise.bell(len(scores))[-1, query]
             alone = work_out_weight(normalise.inner, result._replace(weights=result.weights / bell))
@@ -78,8 +79,8 @@ def work_out_weight(normalise: Any, result: Stages) -> str:
         case "Identity":
             return f"s_k = {s:.3f}"
         case "Structured":
-            seen = result.allowed[0, query]
-            return _chains(normalise.transition[0].tolist(), scores[seen].tolist(), int(seen[:key].sum()))
+            allowed = result.allowed[0, query]
+            return _chains(normalise.transition[0].tolist(), scores[allowed].tolist(), int(allowed[:key].sum()))
         case "MonotonicNormaliser" | "ChunkNormaliser":
             return _walk(normalise, result)
         case "SumToOne":

@@ -35,7 +35,7 @@ class Phrases:
             after.append(table + firsts[phrase])
         most = max(map(len, sentences), default=0)
         nobody = torch.zeros(1, dtype=torch.long)
-        rows = [[firsts[phrase] for phrase in some] + [0] * (most - len(some)) for some in sentences]
+        rows = [[firsts[phrase] for phrase in phrases] + [0] * (most - len(phrases)) for phrases in sentences]
         self.firsts = torch.tensor(rows, dtype=torch.long, device=device).view(len(sentences), most)
         self.after = torch.cat(after).to(device)
         self.needed = torch.cat([nobody, *counts]).to(device)

@@ -39,8 +39,8 @@ class Prefix:
 
     def behind(self, token: int) -> "Prefix":
         """Prefix behind a first token, such as a forced BOS that writes nothing."""
-        moved = ({way: state + 1 for way, state in ways.items()} for ways in self.states)
-        return Prefix(({token: 1}, *moved))
+        shifted = ({allowed: state + 1 for allowed, state in transitions.items()} for transitions in self.states)
+        return Prefix(({token: 1}, *shifted))
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> "Prefix":

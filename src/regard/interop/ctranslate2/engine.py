@@ -26,7 +26,7 @@ from regard.interop.engine_cache import cache_engine
 from regard.interop.require import needed
 
 FORBIDDEN = (PAD, BOS)
-"""Tokens that no target holds."""
+"""Tokens that no target has."""
 PATIENCE = 2.0
 """The library ends a beam search when patience x beams hypotheses have finished. Ours looks at what still grows; with this
 patience the two nearly always end with the same answer."""
@@ -80,10 +80,10 @@ class Ctranslate2(SequencePredictor):
         beams: int,
         best: int,
         weights: bool,
-        asked: Sequence[ConstraintSpec] | None = None,
+        specs: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
-        self._understood(asked or ())
+        self._understood(specs or ())
         beams = max(beams, best)
         by_limit: dict[int, list[int]] = defaultdict(list)
         for index, example in enumerate(examples):
@@ -95,16 +95,16 @@ class Ctranslate2(SequencePredictor):
                 if done.issuperset(some):
                     yield from ((index, []) for index in some)
                     continue
-                found = self._translate([examples[index].source for index in some], limit, beams, weights)
-                yield from ((index, self._distinct(each)[:best]) for index, each in zip(some, found, strict=True))
+                hypotheses = self._translate([examples[index].source for index in some], limit, beams, weights)
+                yield from ((index, self._distinct(ranked)[:best]) for index, ranked in zip(some, hypotheses, strict=True))
 
-    def _understood(self, asked: Sequence[ConstraintSpec]) -> None:
+    def _understood(self, specs: Sequence[ConstraintSpec]) -> None:
         """Refuse what the library would not heed, or would heed otherwise."""
         search, usual = self.config.search, Search()
-        for each in fields(search):
-            if each.name not in OWN and getattr(search, each.name) != getattr(usual, each.name):
+        for field in fields(search):
+            if field.name not in OWN and getattr(search, field.name) != getattr(usual, field.name):
                 raise RefusedError(
-                    f"the engine ctranslate2 has no search.{each.name}, got {getattr(search, each.name)}: leave it or "
+                    f"the engine ctranslate2 has no search.{field.name}, got {getattr(search, field.name)}: leave it or "
                     "--engine out"
                 )
         if search.max_length >= self.room:
@@ -112,7 +112,7 @@ class Ctranslate2(SequencePredictor):
                 f"the engine ctranslate2 has room for {self.room - 1} tokens of this model's answers, got "
                 f"search.max_length={search.max_length}: lower it, or leave --engine out"
             )
-        if any(map(any, asked)):
+        if any(map(any, specs)):
             raise RefusedError(
                 "the engine ctranslate2 cannot be told what an answer begins with, holds or does not hold: leave --engine "
                 "out, or --prefix, --include, --exclude and --constraints"
@@ -120,13 +120,13 @@ class Ctranslate2(SequencePredictor):
 
     def _translate(self, sources: Sequence[Sequence[int]], limit: int, beams: int, weights: bool) -> list[list[Hypothesis]]:
         """The hypotheses for each source, best first. PAD and BOS, which no target holds, are forbidden where they come."""
-        found = self._run(sources, limit, beams, weights, forbidden=())
-        held = [place for place, each in enumerate(found) if any(_forbidden(one) for one in each)]
-        if held:
-            again = self._run([sources[place] for place in held], limit, beams, weights, forbidden=FORBIDDEN)
-            for place, each in zip(held, again, strict=True):
-                found[place] = each
-        return found
+        hypotheses = self._run(sources, limit, beams, weights, forbidden=())
+        retried = [place for place, beam in enumerate(hypotheses) if any(_forbidden(hypothesis) for hypothesis in beam)]
+        if retried:
+            again = self._run([sources[place] for place in retried], limit, beams, weights, forbidden=FORBIDDEN)
+            for place, beam in zip(retried, again, strict=True):
+                hypotheses[place] = beam
+        return hypotheses
 
     def _run(
         self, sources: Sequence[Sequence[int]], limit: int, beams: int, weights: bool, forbidden: Sequence[int]
@@ -146,24 +146,24 @@ class Ctranslate2(SequencePredictor):
             return_end_token=True,
             return_attention=weights,
         )
-        return [self._found(result, weights) for result in results]
+        return [self._read_result(result, weights) for result in results]
 
-    def _found(self, result: Any, weights: bool) -> list[Hypothesis]:
-        """Hypotheses of the library for one source: finished ones before those that were cut off."""
+    def _read_result(self, result: Any, weights: bool) -> list[Hypothesis]:
+        """Hypotheses in the library's result for one source: finished ones before those that were cut off."""
         every = []
-        for place_, (spelt, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
-            tokens = [self.numbers[each] for each in spelt]
+        for place_, (spelling, score) in enumerate(zip(result.hypotheses, result.scores, strict=True)):
+            tokens = [self.numbers[token] for token in spelling]
             total = score * max(1, len(tokens)) ** self.config.search.length_penalty
-            seen = {self.attention: torch.tensor(result.attention[place_])[None]} if weights else None
-            every.append(Hypothesis(tokens, total, score, [], tokens[-1:] == [EOS], seen))
-        return sorted(every, key=lambda each: not each.finished)
+            attention = {self.attention: torch.tensor(result.attention[place_])[None]} if weights else None
+            every.append(Hypothesis(tokens, total, score, [], tokens[-1:] == [EOS], attention))
+        return sorted(every, key=lambda hypothesis: not hypothesis.finished)
 
-    def _distinct(self, few: Sequence[Hypothesis]) -> list[Hypothesis]:
+    def _distinct(self, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The first of each text."""
-        found: dict[str, Hypothesis] = {}
-        for each in few:
-            found.setdefault(self.text(each.tokens), each)
-        return list(found.values())
+        distinct: dict[str, Hypothesis] = {}
+        for hypothesis in hypotheses:
+            distinct.setdefault(self.text(hypothesis.tokens), hypothesis)
+        return list(distinct.values())
 
     def _translator(self, threads: int) -> Any:
         import ctranslate2  # type: ignore[import-untyped]
@@ -172,5 +172,5 @@ class Ctranslate2(SequencePredictor):
         return ctranslate2.Translator(str(self.directory), compute_type=kind, inter_threads=1, intra_threads=threads)
 
 
-def _forbidden(found: Hypothesis) -> bool:
-    return any(number in found.tokens for number in FORBIDDEN)
+def _forbidden(hypothesis: Hypothesis) -> bool:
+    return any(number in hypothesis.tokens for number in FORBIDDEN)

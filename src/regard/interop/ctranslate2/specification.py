@@ -44,12 +44,12 @@ def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, b
         )
     refuse_unfinite(trained.model, "ctranslate2")
     needed("ctranslate2", "ct2")
-    made = specification(trained)
-    made.validate()
-    made.optimize(quantization=precision)
+    spec = specification(trained)
+    spec.validate()
+    spec.optimize(quantization=precision)
     with tempfile.TemporaryDirectory() as folder:
-        made.save(folder)
-        return {each.name: each.read_bytes() for each in sorted(Path(folder).iterdir())}
+        spec.save(folder)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
 
 def specification(trained: SequencePredictor) -> Any:
@@ -59,7 +59,7 @@ def specification(trained: SequencePredictor) -> Any:
     encoder, decoder = get_halves(trained.model)
     layer, heads = decoder.layers[0], decoder.layers[0].self.heads
     aligned, chosen = place(trained.head, decoder)
-    made = TransformerSpec.from_config(
+    spec = TransformerSpec.from_config(
         (len(encoder.names), len(decoder.names)),
         heads,
         pre_norm=layer.around_self.first,
@@ -68,18 +68,18 @@ def specification(trained: SequencePredictor) -> Any:
         alignment_heads=heads if chosen is None else 1,
         layernorm_embedding=isinstance(encoder.embedding.norm, nn.LayerNorm),
     )
-    encode(made.encoder, encoder, max(ROOM, trained.config.data.max_source_length))
-    decode(made.decoder, decoder, room(trained), (aligned, chosen))
-    made.register_source_vocabulary(spellings(trained.codec.source))
-    made.register_target_vocabulary(spellings(trained.codec.target))
-    made.config.unk_token, made.config.bos_token, made.config.eos_token = NAMES[UNK], NAMES[BOS], NAMES[EOS]
-    made.config.decoder_start_token = NAMES[BOS]
-    made.config.layer_norm_epsilon = layer.around_self.norm.eps
-    return made
+    encode(spec.encoder, encoder, max(ROOM, trained.config.data.max_source_length))
+    decode(spec.decoder, decoder, room(trained), (aligned, chosen))
+    spec.register_source_vocabulary(spellings(trained.codec.source))
+    spec.register_target_vocabulary(spellings(trained.codec.target))
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = NAMES[UNK], NAMES[BOS], NAMES[EOS]
+    spec.config.decoder_start_token = NAMES[BOS]
+    spec.config.layer_norm_epsilon = layer.around_self.norm.eps
+    return spec
 
 
 def room(trained: SequencePredictor) -> int:
-    """Number of positions that the decoder is written out for."""
+    """Number of positions in the exported tables of the decoder."""
     data, search = trained.config.data, trained.config.search
     positions = get_halves(trained.model)[1].embedding.positions
     return int(getattr(positions, "limit", max(ROOM, data.max_target_length, search.max_length + 1)))
@@ -87,7 +87,7 @@ def room(trained: SequencePredictor) -> int:
 
 def place(head: Head, decoder: Decoder) -> tuple[int, int | None]:
     """The layer and the head that alignments are read from; no head is the mean of all."""
-    name = head.attention_name([f"decoder.{each}.cross" for each in decoder.names])
+    name = head.attention_name([f"decoder.{layer}.cross" for layer in decoder.names])
     return int(name.split(".")[1]), head.head
 
 
@@ -117,12 +117,12 @@ def decode(spec: Any, decoder: Decoder, most: int, aligned: tuple[int, int | Non
 
 def spellings(tokenizer: Tokenizer) -> list[str]:
     """A different text for each number: its spelling, with ▁ for a space, or its number where that is taken or no text."""
-    found = dict.fromkeys(NAMES)
+    texts = dict.fromkeys(NAMES)
     for number, spelling in enumerate(tokenizer.table[len(NAMES) :], len(NAMES)):
         text = spelling.decode("utf-8", "replace").replace(" ", "▁")
-        usable = text and "\ufffd" not in text and text.isprintable() and text not in found
-        found[text if usable else f"<number {number}>"] = None
-    return list(found)
+        usable = text and "\ufffd" not in text and text.isprintable() and text not in texts
+        texts[text if usable else f"<number {number}>"] = None
+    return list(texts)
 
 
 def _embed(half: Any, spec: Any, embedding: Embedding, most: int) -> None:
@@ -136,13 +136,13 @@ def _embed(half: Any, spec: Any, embedding: Embedding, most: int) -> None:
 def table(embedding: Embedding, most: int) -> Tensor:
     """The vectors of all positions that a model has, or of the first `most` where there is no last."""
     positions: Any = embedding.positions
-    found: Tensor = positions.at(torch.arange(getattr(positions, "limit", most), device=embedding.table.weight.device))
-    return found.detach().clone()
+    vectors: Tensor = positions.at(torch.arange(getattr(positions, "limit", most), device=embedding.table.weight.device))
+    return vectors.detach().clone()
 
 
 def _look(spec: Any, attention: Any, around: Residual, fused: int, first: int | None = None) -> None:
     """Heads. The library keeps queries, keys and values of self-attention in one matrix, keys and values of the other."""
-    query, key, value = (_swapped(each, attention, first) for each in (attention.query, attention.key, attention.value))
+    query, key, value = (_swapped(linear, attention, first) for linear in (attention.query, attention.key, attention.value))
     joined = [[query, key, value]] if fused == 3 else [[query], [key, value]]
     for linear, parts in zip(spec.linear, joined, strict=False):
         linear.weight = torch.cat([weight for weight, _ in parts])

@@ -24,7 +24,7 @@ class Family(NamedTuple):
     words: Mapping[str, str] = NOTHING
     """Its fields for what BART calls otherwise."""
     usual: Mapping[str, Any] = NOTHING
-    """Defaults where config.json has no value."""
+    """Defaults of the fields of config.json."""
 
 
 WORDS = {
@@ -39,7 +39,7 @@ WORDS = {
 }
 """T5's."""
 RELATIVE = {"relative_attention_num_buckets": 32, "relative_attention_max_distance": 128, "layer_norm_epsilon": 1e-6}
-"""Settings of every published T5, which our bias and norm have too."""
+"""Fields that every published T5 shares with our bias and norm."""
 T5 = Family(
     "T5ForConditionalGeneration",
     "rms",
@@ -68,7 +68,7 @@ FAMILIES = {
     "mt5": T5._replace(architecture="MT5ForConditionalGeneration"),
 }
 PICTURES = "vision-encoder-decoder"
-"""Model types that join an image encoder to a language model (`vision_encoder_decoder/`)."""
+"""Type of models that join an encoder of pictures to a language model (`pictures/`)."""
 LACKING = {
     "whisper": "listens to speech",
     "speech_to_text": "listens to speech",
@@ -79,11 +79,11 @@ LACKING = {
 
 
 def usual_task(kind: str) -> str:
-    """Default task of a model type."""
+    """Default task of a model of this type."""
     return "caption" if kind == PICTURES else "translate"
 
 
 def family(norm: str, embedding_norm: bool) -> str:
     """The family that a Transformer with norms in these places is written as: there is one for each."""
-    fitting = (name for name, each in FAMILIES.items() if (each.norm, each.embedding_norm) == (norm, embedding_norm))
+    fitting = (name for name, entry in FAMILIES.items() if (entry.norm, entry.embedding_norm) == (norm, embedding_norm))
     return next(fitting)

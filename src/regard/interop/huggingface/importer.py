@@ -43,8 +43,8 @@ def files(folder: Path, task: str | None = None, first: str | None = None) -> di
             if not isinstance(usual, TextConfig):
                 raise RefusedError(f"a model of transformers that reads text is taken in for a task that does, got {task!r}")
             config = describe_config(settings, codec, usual, tie, first)
-            found = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # build_codec makes it
-        return pack_run(task, config, codec, found, str(folder))
+            tensors = weights(settings, codec.target, theirs)  # type: ignore[arg-type]  # build_codec makes it
+        return pack_run(task, config, codec, tensors, str(folder))
 
 
 def describe_config(
@@ -68,7 +68,7 @@ def describe_config(
 
 
 def _plain(settings: Settings) -> dict[str, Any]:
-    """Settings of a family with BART's parameter names, as our config has them."""
+    """Settings of our config for a network with BART's names."""
     kind = settings.family
     special: dict[str, Any] = {"attention": AttentionPart("transformer", heads=settings.encoder_attention_heads)}
     special |= {"norm": kind.norm, "embedding_norm": kind.embedding_norm, "scale_embedding": bool(settings.scale_embedding)}
@@ -82,16 +82,16 @@ def weights(settings: Settings, tokens: Pretrained, theirs: Mapping[str, Tensor]
         return t5_import.weights(settings, tokens, theirs)
     order = torch.argsort(sinusoids.order(size)) if kind.positions == "waves" else torch.arange(size)
     rows = torch.tensor(tokens.ids)
-    found = {"encoder.embedding.table.weight": theirs[names.SHARED][rows][:, order]}
+    tensors = {"encoder.embedding.table.weight": theirs[names.SHARED][rows][:, order]}
     for pair in names.layers(settings.encoder_layers, settings.decoder_layers, kind):
         value = theirs[pair.theirs]
-        found[pair.ours] = value if pair.axis is None else value.index_select(pair.axis, order)
+        tensors[pair.ours] = value if pair.axis is None else value.index_select(pair.axis, order)
     bias = theirs[names.BIAS][0][rows] if kind.bias else torch.zeros(len(rows))
-    found["decoder.output.bias"] = bias.index_fill(0, torch.tensor(copies(tokens)), NEVER)
+    tensors["decoder.output.bias"] = bias.index_fill(0, torch.tensor(copies(tokens)), NEVER)
     if kind.positions != "waves":
         for half in ("encoder", "decoder"):
-            found[f"{half}.embedding.positions.table.weight"] = positions(settings, theirs, half)
-    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+            tensors[f"{half}.embedding.positions.table.weight"] = positions(settings, theirs, half)
+    return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
 
 
 def positions(settings: Settings, theirs: Mapping[str, Tensor], half: str) -> Tensor:

@@ -32,7 +32,7 @@ def pack_run(
     check_shapes(named_tensors(expected), weights, origin)
     every = {CONFIG: f'task = "{task}"\n{configuration.write(config)}'.encode(), MODEL: save(dict(weights))}
     with tempfile.TemporaryDirectory() as room:
-        every |= {each.name: each.read_bytes() for each in codec.save(Path(room))}
+        every |= {path.name: path.read_bytes() for path in codec.save(Path(room))}
     digests = {name: manifest.digest(data) for name, data in every.items()}
     return {**every, manifest.NAME: manifest.seal({"files": digests, "pending": {}})}
 

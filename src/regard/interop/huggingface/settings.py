@@ -125,9 +125,9 @@ def read(folder: Path) -> Settings:
     if lexists(folder / "generation_config.json"):  # where newer versions keep what concerns the search
         table = {
             **table,
-            **{name: each for name, each in table_of(folder / "generation_config.json").items() if name in USED},
+            **{name: value for name, value in table_of(folder / "generation_config.json").items() if name in USED},
         }
-    table = {**family.usual, **{name: each for name, each in table.items() if each is not None}}
+    table = {**family.usual, **{name: value for name, value in table.items() if value is not None}}
     if family.positions == "bias":
         table = {"num_decoder_layers": table.get("num_layers"), **table}
     settings = Settings(kind, table)

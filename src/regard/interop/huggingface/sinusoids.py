@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def order(size: int) -> Int[Tensor, " size"]:
-    """Permutation of sinusoid features: all sines come first in theirs; sine and cosine alternate in ours.
+    """Index of our feature for each of theirs, where all sines come first: sine and cosine take turns in ours.
 
     A network does not care for the order of its features. So a model is not given other positions but its features in our
     order, in every matrix that reads or writes them (`names.py`).
@@ -26,5 +26,5 @@ def spaced(rows: int, size: int, first: int) -> Float[Tensor, "rows size"]:
     """
     rates = torch.exp(torch.arange(size // 2).float() * -(math.log(10_000) / (size // 2 - 1)))
     angles = torch.arange(first, first + rows).float()[:, None] * rates
-    found = torch.cat((angles.sin(), angles.cos()), dim=1)
-    return torch.nn.functional.pad(found, (0, size % 2))
+    waves = torch.cat((angles.sin(), angles.cos()), dim=1)
+    return torch.nn.functional.pad(waves, (0, size % 2))

@@ -19,7 +19,7 @@ def owners(tokens: Tokenizer, embeddings: Tensor) -> list[int]:
             "this model came from transformers and was trained since, with a beginning of its own: there it shares an id "
             "with another token, and the two differ now. `regard export --to ctranslate2` or onnx takes it"
         )
-    return [tokens.numbers[each] for each in range(max(tokens.ids) + 1)]
+    return [tokens.numbers[number] for number in range(max(tokens.ids) + 1)]
 
 
 def special(tokens: Tokenizer) -> dict[str, int]:

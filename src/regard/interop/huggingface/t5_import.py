@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHARED, OUTPUT = "shared.weight", "lm_head.weight"
 COPIES = frozenset({"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"})
 UNUSED = frozenset({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"})
-"""Entries of old files that no version reads."""
+"""Tensors of old files that no version reads."""
 HEADS = {"query": "q", "key": "k", "value": "v", "output": "o"}
 
 
@@ -30,7 +30,7 @@ class Named(NamedTuple):
     ours: str
     theirs: str
     shape: tuple[int, ...]
-    """Of theirs."""
+    """Shape of theirs."""
 
 
 def named(settings: "Settings") -> Iterator[Named]:
@@ -62,33 +62,36 @@ def _layer(settings: "Settings", ours: str, theirs: str, cross: bool) -> Iterato
 
 
 def shapes(settings: "Settings") -> dict[str, tuple[int, ...]]:
-    """Expected shape of each tensor in the file of a model."""
-    return {SHARED: (settings.vocab_size, settings.d_model), **{each.theirs: each.shape for each in named(settings)}}
+    """Names and shapes of the tensors in the file of a model."""
+    return {
+        SHARED: (settings.vocab_size, settings.d_model),
+        **{parameter.theirs: parameter.shape for parameter in named(settings)},
+    }
 
 
 def tied(theirs: Mapping[str, Tensor]) -> bool:
-    """True if the output is tied to the embeddings; files of tied models may hold the matrix twice."""
+    """Return True if the output is the table of embeddings; files of tied models may hold it twice."""
     return OUTPUT not in set(theirs) or torch.equal(theirs[OUTPUT], theirs[SHARED])
 
 
 def weights(settings: "Settings", tokens: Pretrained, theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Their parameters by our names."""
     rows = torch.tensor(tokens.ids)
-    found = {"encoder.embedding.table.weight": theirs[SHARED][rows]}
-    for each in named(settings):
-        value = theirs[each.theirs]
-        found[each.ours] = value.mT if each.ours.endswith(".b") else value
+    tensors = {"encoder.embedding.table.weight": theirs[SHARED][rows]}
+    for parameter in named(settings):
+        value = theirs[parameter.theirs]
+        tensors[parameter.ours] = value.mT if parameter.ours.endswith(".b") else value
     if not tied(theirs):
-        found["decoder.embedding.table.weight"] = theirs[SHARED][rows]
-        found["decoder.output.weight"] = theirs[OUTPUT][rows]
+        tensors["decoder.embedding.table.weight"] = theirs[SHARED][rows]
+        tensors["decoder.output.weight"] = theirs[OUTPUT][rows]
     if settings.scaled_output:
-        found["decoder.norm.weight"] = found["decoder.norm.weight"] * settings.d_model**-0.5
-    found["decoder.output.bias"] = torch.zeros(len(rows)).index_fill(0, torch.tensor(copies(tokens)), NEVER)
-    return {name: tensor.float().contiguous() for name, tensor in found.items()}
+        tensors["decoder.norm.weight"] = tensors["decoder.norm.weight"] * settings.d_model**-0.5
+    tensors["decoder.output.bias"] = torch.zeros(len(rows)).index_fill(0, torch.tensor(copies(tokens)), NEVER)
+    return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
 
 
 def described(settings: "Settings", tie: bool) -> dict[str, Any]:
-    """Settings of the model, as our config has them."""
+    """Settings of our config for its network."""
     wide = settings.encoder_attention_heads * settings.d_kv
     width = None if wide == settings.d_model else wide
     special = {

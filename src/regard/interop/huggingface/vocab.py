@@ -22,7 +22,7 @@ def ids(vocabulary: int, pad: int, start: int, end: int, unknown: int | None) ->
     """The id of each of our numbers: PAD, BOS (always a copy), EOS, UNK (a copy of PAD where there is none), the rest."""
     special = {pad, end, unknown}
     unknown = pad if unknown is None else unknown
-    return (pad, start, end, unknown, *(each for each in range(vocabulary) if each not in special))
+    return (pad, start, end, unknown, *(number for number in range(vocabulary) if number not in special))
 
 
 def copies(tokens: Pretrained) -> list[int]:
@@ -34,11 +34,11 @@ def copies(tokens: Pretrained) -> list[int]:
 def number_of(tokens: Pretrained, name: str) -> int:
     """Our number of a token by its name, or by its id where there is no tokenizer."""
     known = int(name) if name.isascii() and name.isdecimal() else None
-    each = known if tokens.model is None else tokens.model.token_to_id(name)
-    if each not in tokens.numbers or tokens.numbers[each] in SPECIAL:
+    token_id = known if tokens.model is None else tokens.model.token_to_id(name)
+    if token_id not in tokens.numbers or tokens.numbers[token_id] in SPECIAL:
         kind = "an id" if tokens.model is None else f"a token of its {TOKENIZER}"
         raise RefusedError(f"the first token of an answer needs to be {kind}, such as the name of a language, got {name!r}")
-    return tokens.numbers[each]
+    return tokens.numbers[token_id]
 
 
 def build_codec(settings: Settings, folder: Path) -> TextCodec:
@@ -69,8 +69,8 @@ def unknown_id(model: Any) -> int | None:
     if isinstance(table.get("unk_id"), int):
         return int(table["unk_id"])
     token = table.get("unk_token")
-    found: int | None = None if token is None else model.token_to_id(token)
-    return found
+    unknown: int | None = None if token is None else model.token_to_id(token)
+    return unknown
 
 
 def _ends(tokens: Pretrained, path: Path, end: int) -> None:

@@ -42,7 +42,7 @@ def refused(fault: str) -> RefusedError:
 
 
 def _many_languages(trained: SequencePredictor) -> bool:
-    """True if a model is an M2M100 from transformers: its positions are still those, and its output has no bias."""
+    """Return True for an M2M100 from transformers: its positions are still those, and its output has no bias."""
     model, tokens, (_, decoder) = trained.config.model, trained.codec.target, get_halves(trained.model)
     if not isinstance(tokens, Pretrained) or model.norm != "pre" or model.embedding_norm or model.positions != "learned":
         return False
@@ -79,32 +79,32 @@ def weights(trained: SequencePredictor, kind: str) -> dict[str, Tensor]:
     """The state of the family's model by its names, tied tensors once."""
     ours = trained.model.state_dict()
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
-    found = write_t5.weights(trained, rows) if kind == write_t5.KIND else _plain(trained, FAMILIES[kind], rows)
-    return {name: tensor.detach().clone().contiguous() for name, tensor in found.items()}
+    tensors = write_t5.weights(trained, rows) if kind == write_t5.KIND else _plain(trained, FAMILIES[kind], rows)
+    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
 
-def _plain(trained: SequencePredictor, found_family: Family, rows: Tensor) -> dict[str, Tensor]:
-    """Weights of a family with BART's parameter names; `rows` are our ids in the order of its ids."""
+def _plain(trained: SequencePredictor, family: Family, rows: Tensor) -> dict[str, Tensor]:
+    """State of a family with the names of BART's; `rows` are our numbers in the order of its ids."""
     ours, (encoder, decoder) = trained.model.state_dict(), get_halves(trained.model)
-    order = sinusoids.order(decoder.size) if found_family.positions == "waves" else torch.arange(decoder.size)
-    found = {names.SHARED: ours["decoder.embedding.table.weight"][rows][:, order]}
-    if found_family.bias:
-        found[names.BIAS] = ours["decoder.output.bias"][rows][None]
-    for pair in names.layers(len(encoder.names), len(decoder.names), found_family):
+    order = sinusoids.order(decoder.size) if family.positions == "waves" else torch.arange(decoder.size)
+    tensors = {names.SHARED: ours["decoder.embedding.table.weight"][rows][:, order]}
+    if family.bias:
+        tensors[names.BIAS] = ours["decoder.output.bias"][rows][None]
+    for pair in names.layers(len(encoder.names), len(decoder.names), family):
         value = ours[pair.ours]
-        found[pair.theirs] = value if pair.axis is None else value.index_select(pair.axis, order)
-    if found_family.positions == "table":
+        tensors[pair.theirs] = value if pair.axis is None else value.index_select(pair.axis, order)
+    if family.positions == "table":
         for half, name in ((encoder, "encoder"), (decoder, "decoder")):
-            before = torch.zeros(found_family.first, decoder.size)
-            found[f"model.{name}.embed_positions.weight"] = torch.cat((before, table(trained, half)))
-    return found
+            before = torch.zeros(family.first, decoder.size)
+            tensors[f"model.{name}.embed_positions.weight"] = torch.cat((before, table(trained, half)))
+    return tensors
 
 
 def table(trained: SequencePredictor, half: Encoder | Decoder) -> Tensor:
     """The vector of each position."""
     positions: Any = half.embedding.positions
-    found: Tensor = positions.at(torch.arange(room(trained))).detach()
-    return found
+    vectors: Tensor = positions.at(torch.arange(room(trained))).detach()
+    return vectors
 
 
 def room(trained: SequencePredictor) -> int:

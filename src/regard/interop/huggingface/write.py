@@ -27,7 +27,7 @@ LENGTH = (
     "`generation_config.json` limits answers by `max_length` alone: transformers has no limit that grows with the source,\n"
     "so the code computes that of regard for each source and gives it as `max_length`, which counts the\nfirst token too."
 )
-"""Settings that a generation config cannot express."""
+"""Note for the model card on a limit that a generation config cannot express."""
 
 
 def write(run: Path, out: Path, precision: str = "float32") -> str:
@@ -36,10 +36,12 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
     if precision != "float32":
         raise RefusedError(f"huggingface has the precision float32, got {precision!r}: transformers rounds when it loads")
     trained = load_sequence_predictor(run, "cpu")
-    made = files(trained)
-    size = write_directory(out, made)
-    kind = json.loads(made["config.json"])["architectures"][0]
-    tokens = "with its tokenizer" if "tokenizer.json" in made else f"without a tokenizer: {write_tokenizer(trained.codec)}"
+    exported = files(trained)
+    size = write_directory(out, exported)
+    kind = json.loads(exported["config.json"])["architectures"][0]
+    tokens = (
+        "with its tokenizer" if "tokenizer.json" in exported else f"without a tokenizer: {write_tokenizer(trained.codec)}"
+    )
     return f"{out}: a {kind} of transformers, {size:,} bytes, {tokens}"
 
 
@@ -52,14 +54,16 @@ def files(trained: SequencePredictor) -> dict[str, bytes]:
     kind = fitting(trained)
     tensors = weights(trained, kind)
     vocabulary = len(tensors[theirs.SHARED if kind == write_t5.KIND else names.SHARED])
-    made = {
+    exported = {
         "config.json": _json(config(trained, kind, vocabulary)),
         "generation_config.json": _json(generation(trained)),
         "model.safetensors": save(tensors, metadata={"format": "pt"}),
     }
-    found = write_tokenizer(trained.codec)
-    made |= {} if isinstance(found, str) else found
-    return made | {README: readme(trained, FAMILIES[kind].architecture, found if isinstance(found, str) else None).encode()}
+    tokenizer = write_tokenizer(trained.codec)
+    exported |= {} if isinstance(tokenizer, str) else tokenizer
+    return exported | {
+        README: readme(trained, FAMILIES[kind].architecture, tokenizer if isinstance(tokenizer, str) else None).encode()
+    }
 
 
 def readme(trained: SequencePredictor, architecture: str, reason: str | None) -> str:
@@ -82,19 +86,19 @@ def readme(trained: SequencePredictor, architecture: str, reason: str | None) ->
 
 
 def _pictured(trained: SequencePredictor) -> dict[str, bytes]:
-    """Export of a model that reads pictures."""
+    """Files of a model that reads pictures."""
     from safetensors.torch import save
 
     if fault := write_vision_encoder_decoder.find_misfit(trained):
         raise refused(fault)
-    made = {
+    exported = {
         "config.json": _json(write_vision_encoder_decoder.config(trained)),
         "generation_config.json": _json(generation(trained)),
         "preprocessor_config.json": _json(write_vision_encoder_decoder.processor(trained.codec)),
         "model.safetensors": save(write_vision_encoder_decoder.weights(trained), metadata={"format": "pt"}),
     }
-    found = write_tokenizer(trained.codec)
-    return made | ({} if isinstance(found, str) else found)
+    tokenizer = write_tokenizer(trained.codec)
+    return exported | ({} if isinstance(tokenizer, str) else tokenizer)
 
 
 def config(trained: SequencePredictor, kind: str, vocabulary: int) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def config(trained: SequencePredictor, kind: str, vocabulary: int) -> dict[str, 
 
 
 def _plain(kind: str, trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, Any]:
-    """Settings of a family with BART's names beside those that all have."""
+    """Fields of a family with the names of BART's, beside those of all families."""
     model = trained.config.model
     table: dict[str, Any] = {"vocab_size": vocabulary, "d_model": model.hidden_size, "max_position_embeddings": room}
     table |= {"encoder_layers": model.layers, "decoder_layers": model.decoder_layers or model.layers}

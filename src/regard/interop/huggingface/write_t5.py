@@ -41,7 +41,7 @@ def find_misfit(trained: SequencePredictor) -> str | None:
 
 
 def _tables(trained: SequencePredictor) -> str | None:
-    """Reason why its embeddings cannot be those of a T5."""
+    """Reason why the tables cannot be those of a T5."""
     encoder, decoder = get_halves(trained.model)
     if not torch.equal(encoder.embedding.table.weight, decoder.embedding.table.weight):
         return (
@@ -80,12 +80,12 @@ def config(trained: SequencePredictor, vocabulary: int, room: int) -> dict[str, 
 def weights(trained: SequencePredictor, rows: Tensor) -> dict[str, Tensor]:
     """The state of a T5 by its names; `rows` are our numbers in the order of its ids."""
     ours, model = trained.model.state_dict(), trained.config.model
-    told = Settings(KIND, {**FAMILIES[KIND].usual, **config(trained, len(rows), 1)})
-    found = {t5_import.SHARED: ours["decoder.embedding.table.weight"][rows]}
-    for each in t5_import.named(told):
-        found[each.theirs] = ours[each.ours].mT if each.ours.endswith(".b") else ours[each.ours]
+    family_settings = Settings(KIND, {**FAMILIES[KIND].usual, **config(trained, len(rows), 1)})
+    tensors = {t5_import.SHARED: ours["decoder.embedding.table.weight"][rows]}
+    for parameter in t5_import.named(family_settings):
+        tensors[parameter.theirs] = ours[parameter.ours].mT if parameter.ours.endswith(".b") else ours[parameter.ours]
     if model.tie_embeddings:
-        found["decoder.final_layer_norm.weight"] = found["decoder.final_layer_norm.weight"] * model.hidden_size**0.5
+        tensors["decoder.final_layer_norm.weight"] = tensors["decoder.final_layer_norm.weight"] * model.hidden_size**0.5
     else:
-        found[t5_import.OUTPUT] = ours["decoder.output.weight"][rows]
-    return found
+        tensors[t5_import.OUTPUT] = ours["decoder.output.weight"][rows]
+    return tensors

@@ -85,13 +85,16 @@ def settings(trained: SequencePredictor) -> PictureSettings:
     model, codec, encoder = trained.config.model, trained.codec, trained.model.get_submodule("encoder")
     assert isinstance(encoder, Patches), "it is no misfit"
     own, wide, layers = model.vit, model.map_size or model.hidden_size, len(encoder.names)
-    seen: dict[str, Any] = {"model_type": "deit" if own.cls_tokens == 2 else "vit", "hidden_size": own.hidden_size or wide}
-    seen |= {"num_hidden_layers": layers, "num_attention_heads": own.heads or model.heads}
+    encoder_table: dict[str, Any] = {
+        "model_type": "deit" if own.cls_tokens == 2 else "vit",
+        "hidden_size": own.hidden_size or wide,
+    }
+    encoder_table |= {"num_hidden_layers": layers, "num_attention_heads": own.heads or model.heads}
     inner = own.feedforward_size or model.feedforward_size or 4 * (own.hidden_size or wide)
-    seen |= {"intermediate_size": inner, "hidden_act": BENT[own.activation or model.activation], "qkv_bias": True}
-    seen |= {"layer_norm_eps": own.norm_eps or 1e-5, "num_channels": codec.channels, "patch_size": codec.stride}
-    seen["image_size"] = codec.height if codec.height == codec.width else [codec.height, codec.width]
-    return PictureSettings(seen, _written(trained), {}, Standard(codec.mean, codec.deviation))
+    encoder_table |= {"intermediate_size": inner, "hidden_act": BENT[own.activation or model.activation], "qkv_bias": True}
+    encoder_table |= {"layer_norm_eps": own.norm_eps or 1e-5, "num_channels": codec.channels, "patch_size": codec.stride}
+    encoder_table["image_size"] = codec.height if codec.height == codec.width else [codec.height, codec.width]
+    return PictureSettings(encoder_table, _written(trained), {}, Standard(codec.mean, codec.deviation))
 
 
 def _written(trained: SequencePredictor) -> dict[str, Any]:
@@ -115,9 +118,9 @@ def _written(trained: SequencePredictor) -> dict[str, Any]:
 
 def config(trained: SequencePredictor) -> dict[str, Any]:
     """config.json."""
-    found, ids = settings(trained), special(trained.codec.target)
+    fields, ids = settings(trained), special(trained.codec.target)
     table: dict[str, Any] = {"model_type": PICTURES, "architectures": [ARCHITECTURE], "dtype": "float32"}
-    table |= {"encoder": dict(found.encoder), "decoder": dict(found.decoder), "is_encoder_decoder": True}
+    table |= {"encoder": dict(fields.encoder), "decoder": dict(fields.decoder), "is_encoder_decoder": True}
     table |= {"decoder_start_token_id": ids["start"], "eos_token_id": ids["end"], "pad_token_id": ids["pad"]}
     return table | {"tie_word_embeddings": False}
 
@@ -131,18 +134,18 @@ def processor(codec: ImageTextCodec) -> dict[str, Any]:
 
 def weights(trained: SequencePredictor) -> dict[str, Tensor]:
     """The state of their model by its names, tied tensors once."""
-    ours, found = trained.model.state_dict(), settings(trained)
-    kind, size, whole_ = found.kind, found.encoder["hidden_size"], ours["encoder.query"]
+    ours, fields = trained.model.state_dict(), settings(trained)
+    kind, size, whole_ = fields.kind, fields.encoder["hidden_size"], ours["encoder.query"]
     rows = torch.tensor(owners(trained.codec.target, ours["decoder.embedding.table.weight"]))
-    made = convert_to_theirs([*vit.pieces(found), *kind.pieces(found)], ours)
-    for name, vector in zip(vit.TOKENS[found.encoder["model_type"]], whole_, strict=True):
-        made[f"encoder.embeddings.{name}"] = vector[None, None]
+    tensors = convert_to_theirs([*vit.pieces(fields), *kind.pieces(fields)], ours)
+    for name, vector in zip(vit.TOKENS[fields.encoder["model_type"]], whole_, strict=True):
+        tensors[f"encoder.embeddings.{name}"] = vector[None, None]
     places = ours["encoder.positions.table"].flatten(0, 1)
-    made[vit.POSITIONS] = torch.cat((torch.zeros_like(whole_), places))[None]
-    made |= {name: torch.zeros((size, size) if name.endswith("weight") else (size,)) for name in POOLER}
-    made[kind.TABLE] = ours["decoder.embedding.table.weight"][rows]
+    tensors[vit.POSITIONS] = torch.cat((torch.zeros_like(whole_), places))[None]
+    tensors |= {name: torch.zeros((size, size) if name.endswith("weight") else (size,)) for name in POOLER}
+    tensors[kind.TABLE] = ours["decoder.embedding.table.weight"][rows]
     if not trained.config.model.tie_embeddings:
-        made[kind.OUTPUT] = ours["decoder.output.weight"][rows]
-    before = torch.zeros(trocr.FIRST if kind is trocr else 0, found.size)
-    made[kind.POSITIONS] = torch.cat((before, ours["decoder.embedding.positions.table.weight"]))
-    return {name: tensor.detach().clone().contiguous() for name, tensor in made.items()}
+        tensors[kind.OUTPUT] = ours["decoder.output.weight"][rows]
+    before = torch.zeros(trocr.FIRST if kind is trocr else 0, fields.size)
+    tensors[kind.POSITIONS] = torch.cat((before, ours["decoder.embedding.positions.table.weight"]))
+    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}

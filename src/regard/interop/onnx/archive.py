@@ -33,19 +33,19 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 def read_archive(path: Path) -> Snapshot:
     """The files of an archive, checked against its manifest; nothing is unpacked to a disk."""
-    found = contents(path)
-    if STEP not in found:
+    members = contents(path)
+    if STEP not in members:
         raise DamagedError(f"{path} holds no graphs of ONNX: unpack it, and give the directory if it is a run")
-    if manifest.NAME not in found:
+    if manifest.NAME not in members:
         raise DamagedError(f"{path} is no trained model: it has no {manifest.NAME}; export it again")
-    table = files_in(manifest.parse(found[manifest.NAME], path / manifest.NAME), path)
+    table = files_in(manifest.parse(members[manifest.NAME], path / manifest.NAME), path)
     snapshot = Snapshot(path, table, {})
     for name in snapshot.names:
-        if name not in found:
+        if name not in members:
             raise DamagedError(f"{path / name} is missing: copy {path} again, or export it anew")
-        if manifest.digest(found[name]) not in snapshot.digests(name):
+        if manifest.digest(members[name]) not in snapshot.digests(name):
             raise DamagedError(f"{manifest.CHANGED.format(path / name)}: copy {path} again, or export it anew")
-        snapshot.files[name] = found[name]
+        snapshot.files[name] = members[name]
     return snapshot
 
 
@@ -54,9 +54,9 @@ def contents(path: Path) -> dict[str, bytes]:
     try:
         with open_regular(path) as file, ZipFile(file) as archive:
             size = os.fstat(file.fileno()).st_size
-            every = [each for each in archive.infolist() if not each.is_dir()]
+            every = [entry for entry in archive.infolist() if not entry.is_dir()]
             check(every, size, path)
-            return {each.filename: archive.read(each) for each in every}
+            return {entry.filename: archive.read(entry) for entry in every}
     except DamagedError:
         raise
     except (BadZipFile, EOFError) as error:
@@ -71,12 +71,12 @@ def check(every: Sequence[ZipInfo], size: int, path: Path) -> None:
         raise DamagedError(
             f"{path} holds {len(every):,} files, and a model has at most {MOST:,}: something else has written it"
         )
-    for each in every:
-        if Path(each.filename).is_absolute() or ".." in Path(each.filename).parts:
-            raise DamagedError(f"{path} holds {each.filename!r}, which lies outside: something else has written it")
-        if each.compress_type != ZIP_STORED:
+    for entry in every:
+        if Path(entry.filename).is_absolute() or ".." in Path(entry.filename).parts:
+            raise DamagedError(f"{path} holds {entry.filename!r}, which lies outside: something else has written it")
+        if entry.compress_type != ZIP_STORED:
             raise DamagedError(f"{path} is compressed: pack it by `zip -0`, which only stores, or export it again")
-    if len({each.filename for each in every}) < len(every):
+    if len({entry.filename for entry in every}) < len(every):
         raise DamagedError(f"{path} holds two files of one name: something else has written it")
-    if max(size, sum(max(each.file_size, each.compress_size) for each in every)) > min(size, MEMORY):
+    if max(size, sum(max(entry.file_size, entry.compress_size) for entry in every)) > min(size, MEMORY):
         raise DamagedError(f"{path} has {size:,} bytes, less than its files, or more than the memory: export it again")

@@ -33,7 +33,7 @@ MESSAGES = {
 EXTERNAL_DATA, DATA_LOCATION = 13, 14
 """Fields of a TensorProto: the file, and where its values are (0: in the graph)."""
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-"""Wire types of a value; groups (3, 4) no version of ONNX has used."""
+"""Wire types of protobuf; groups (3, 4) no version of ONNX has used."""
 
 
 class Field(NamedTuple):

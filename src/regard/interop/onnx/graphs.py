@@ -28,7 +28,7 @@ from regard.models.seq2seq import Seq2Seq
 from regard.tree import Tree, map_tree, repeat
 
 OUTPUT = "log_probabilities"
-KEPT = "kept"
+KEEP_OUTPUT = "kept"
 
 
 class Encoding(nn.Module):
@@ -56,11 +56,11 @@ class Stepping(nn.Module):
     def forward(self, token: Tensor, keep: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         sources, beams = token.shape
         memory = restore_memory(self.memory, keep, tensors[: self.memories])
-        state = unflatten(self.state, (each.flatten(0, 1) for each in tensors[self.memories :]))
+        state = unflatten(self.state, (tensor.flatten(0, 1) for tensor in tensors[self.memories :]))
         step = self.decoder.step(token.flatten(), memory, state, weights=True)
-        weights = [each.weights[:, :, 0] for each in step.attended.values() if each.weights is not None]
+        weights = [attended.weights[:, :, 0] for attended in step.attended.values() if attended.weights is not None]
         rows = (step.output.float().log_softmax(-1), *flatten(step.state, "next").values(), *weights)
-        return tuple(torch.unflatten(each, 0, (sources, beams)) for each in rows)
+        return tuple(torch.unflatten(tensor, 0, (sources, beams)) for tensor in rows)
 
 
 def map_mask(encoded: Encoded) -> Tensor:
@@ -73,18 +73,18 @@ def map_mask(encoded: Encoded) -> Tensor:
 def flatten_memory(memory: DecoderMemory) -> dict[str, Tensor]:
     """Tensors of a memory by name, without `keep`, which is an input of its own, and the initial states."""
     tensors = dict[str, Tensor]()
-    for name, each in memory.memories.items():
-        tensors |= {f"memory.{name}.keys": each.keys, f"memory.{name}.values": each.values}
+    for name, attention_memory in memory.memories.items():
+        tensors |= {f"memory.{name}.keys": attention_memory.keys, f"memory.{name}.values": attention_memory.values}
     return tensors | flatten({"summary": memory.summary, "tokens": memory.tokens}, "memory")
 
 
 def restore_memory(memory: DecoderMemory, keep: Tensor, tensors: tuple[Tensor, ...]) -> DecoderMemory:
     """Restore a memory of this structure from the tensors of `flatten_memory`."""
     pairs = len(memory.memories)
-    each = zip(memory.memories, tensors[: 2 * pairs : 2], tensors[1 : 2 * pairs : 2], strict=True)
+    pairs_by_name = zip(memory.memories, tensors[: 2 * pairs : 2], tensors[1 : 2 * pairs : 2], strict=True)
     summary, tokens = unflatten((memory.summary, memory.tokens), tensors[2 * pairs :])
     return DecoderMemory(
-        {name: restore_attention_memory(keys, values, keep) for name, keys, values in each}, (), summary, tokens
+        {name: restore_attention_memory(keys, values, keep) for name, keys, values in pairs_by_name}, (), summary, tokens
     )
 
 
@@ -109,7 +109,7 @@ class Example(NamedTuple):
     def inputs(self) -> dict[str, Tensor]:
         """Inputs of a step, by name."""
         sources = len(self.source.data)
-        states = {name: torch.unflatten(each, 0, (sources, -1)) for name, each in flatten(self.state, "state").items()}
+        states = {name: torch.unflatten(tensor, 0, (sources, -1)) for name, tensor in flatten(self.state, "state").items()}
         token = self.token.view(sources, -1)
         return {"token": token, "keep": self.keep, **flatten_memory(self.memory), **states}
 
@@ -133,7 +133,7 @@ def outputs(model: Seq2Seq, example_inputs: Example) -> Names:
         [*flatten(example_inputs.state, "state")],
         OUTPUT,
         [*flatten(step.state, "next")],
-        [f"weights.{name}" for name, each in step.attended.items() if each.weights is not None],
+        [f"weights.{name}" for name, attended in step.attended.items() if attended.weights is not None],
     )
 
 
@@ -161,7 +161,7 @@ def flatten(tree: Tree, path: str) -> dict[str, Tensor]:
     elif isinstance(tree, Mapping):
         parts = tree.items()
     elif isinstance(tree, (tuple, list)):
-        parts = ((str(number), each) for number, each in enumerate(tree))
+        parts = ((str(number), part) for number, part in enumerate(tree))
     else:
         parts = ()
     return {name: tensor for part, inside in parts for name, tensor in flatten(inside, f"{path}.{part}").items()}

@@ -18,7 +18,7 @@ INSTEAD = "nothing was written; `regard predict` without --engine runs it"
 
 def check_parity(model: Seq2Seq, encoder: Graph, step: Graph, source_limit: Longest) -> None:
     """Raise where the graphs and the model differ on random sources and targets of several sizes."""
-    for sizes in (limit_sizes(each, source_limit) for each in SHAPES):
+    for sizes in (limit_sizes(shape_sizes, source_limit) for shape_sizes in SHAPES):
         large = f"{sizes.keys} tokens" if isinstance(source_limit, int) else f"{sizes.keys} x {sizes.columns} places"
         shape = f"{sizes.sources} sources of {large} with {sizes.beams} beams"
         try:
@@ -27,7 +27,7 @@ def check_parity(model: Seq2Seq, encoder: Graph, step: Graph, source_limit: Long
             raise RefusedError(
                 f"the graphs that ONNX has for this model do not run for {shape}: {error}; {INSTEAD}"
             ) from error
-        name = max(errors, key=lambda each: errors[each])
+        name = max(errors, key=lambda output: errors[output])
         if not errors[name] <= CLOSE:
             raise RefusedError(
                 f"the graphs that ONNX has for this model are not the model: {name} differs by {errors[name]:.2g} for "

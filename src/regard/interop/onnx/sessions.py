@@ -12,7 +12,7 @@ from regard.attention.stateful import concatenate_steps
 from regard.attention.types import Attended, Memory
 from regard.data.modality import Source
 from regard.errors import DamagedError, DataError
-from regard.interop.onnx.graphs import KEPT, OUTPUT, restore_attention_memory
+from regard.interop.onnx.graphs import KEEP_OUTPUT, OUTPUT, restore_attention_memory
 from regard.interop.onnx.sources import Longest
 from regard.interop.require import needed
 from regard.models.types import Step
@@ -30,7 +30,7 @@ class Recalled(NamedTuple):
     begin: dict[str, Tensor]
     """The state before the first token."""
     keep: Tensor
-    """Of tokens, or of the rows and columns of a map."""
+    """Padding mask of tokens, or of the rows and columns of a map."""
 
 
 class Graph:
@@ -45,22 +45,22 @@ class Graph:
         options.log_severity_level = 4  # what goes wrong is raised; a log would say it twice
         self.session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         self.name = name
-        self.inputs = [each.name for each in self.session.get_inputs()]
-        self.outputs = [each.name for each in self.session.get_outputs()]
-        self.widths = {each.name: each.shape[-1] for each in self.session.get_outputs() if each.shape}
+        self.inputs = [tensor.name for tensor in self.session.get_inputs()]
+        self.outputs = [tensor.name for tensor in self.session.get_outputs()]
+        self.widths = {tensor.name: tensor.shape[-1] for tensor in self.session.get_outputs() if tensor.shape}
         """The last size of each output: a number, or a name where it is open."""
 
-    def __call__(self, given: Mapping[str, Tensor], wanted: Sequence[str]) -> dict[str, Tensor]:
-        """These of its outputs."""
-        fed = {name: given[name].contiguous().numpy() for name in self.inputs}
+    def __call__(self, inputs: Mapping[str, Tensor], wanted: Sequence[str]) -> dict[str, Tensor]:
+        """Run the graph for the wanted outputs."""
+        fed = {name: inputs[name].contiguous().numpy() for name in self.inputs}
         try:
-            found = self.session.run(list(wanted), fed)
+            arrays = self.session.run(list(wanted), fed)
         except Exception as error:  # the library has a class for each of its codes, and no common one
             raise DataError(
                 f"onnxruntime could not run {self.name}: {' '.join(str(error).split())}; a source or an answer that is "
                 "longer than the model has positions for ends so"
             ) from error
-        return {name: torch.from_numpy(each) for name, each in zip(wanted, found, strict=True)}
+        return {name: torch.from_numpy(array) for name, array in zip(wanted, arrays, strict=True)}
 
 
 class Sessions(nn.Module):
@@ -76,11 +76,11 @@ class Sessions(nn.Module):
         """Says where it computes, as the parameters of any model do: on the CPU."""
 
     def encode(self, source: Source) -> Recalled:
-        """Memory of the steps for a source."""
+        """Memory of a source for the steps."""
         readable(source.data, self.longest)
-        found = self.encoder({"source": source.data, "keep": source.keep}, self.encoder.outputs)
-        keep = found.pop(KEPT, source.keep)
-        return self.decoder.remember({**found, "keep": keep})
+        encoded = self.encoder({"source": source.data, "keep": source.keep}, self.encoder.outputs)
+        keep = encoded.pop(KEEP_OUTPUT, source.keep)
+        return self.decoder.remember({**encoded, "keep": keep})
 
     def forward(self, source: Source, target: Int[Tensor, "batch time"], **options: Any) -> Step:
         """The log-probabilities of every position, given the tokens before it. Options are the decoder's."""
@@ -101,15 +101,15 @@ class Stepper:
 
     def remember(self, encoded: Any) -> Recalled:
         """The outputs of the encoder, which are tensors by name, as a tree: the memory of each attention by its name."""
-        tensors = {name.removeprefix("memory."): each for name, each in encoded.items() if name.startswith("memory.")}
+        tensors = {name.removeprefix("memory."): tensor for name, tensor in encoded.items() if name.startswith("memory.")}
         attentions = [name.removesuffix(".keys") for name in tensors if name.endswith(".keys")]
         keep = encoded["keep"]
         memories = {
             name: restore_attention_memory(tensors.pop(f"{name}.keys"), tensors.pop(f"{name}.values"), keep)
             for name in attentions
         }
-        begin = {name: each for name, each in encoded.items() if name.startswith("state.")}
-        return Recalled(memories, {f"memory.{name}": each for name, each in tensors.items()}, begin, keep)
+        begin = {name: tensor for name, tensor in encoded.items() if name.startswith("state.")}
+        return Recalled(memories, {f"memory.{name}": tensor for name, tensor in tensors.items()}, begin, keep)
 
     def start(self, memory: Recalled) -> dict[str, Tensor]:
         """The state before the first token."""
@@ -120,15 +120,15 @@ class Stepper:
     ) -> Step:
         """One token for each row, and what follows from it: log-probabilities."""
         sources = len(memory.keep)
-        given = {"token": token.view(sources, -1), "keep": memory.keep, **memory.more}
-        for name, each in memory.memories.items():
-            given |= {f"memory.{name}.keys": each.keys, f"memory.{name}.values": each.values}
-        given |= {name: torch.unflatten(each, 0, (sources, len(token) // sources)) for name, each in state.items()}
-        found = self.graph(given, [OUTPUT, *self.carried, *(self.looks if weights else ())])
-        found = {name: each.flatten(0, 1) for name, each in found.items()}
-        after = {f"state.{name.removeprefix('next.')}": found[name] for name in self.carried}
-        looked = {name.removeprefix("weights."): shown(found[name]) for name in self.looks if weights}
-        return Step(found[OUTPUT], after, looked)
+        inputs = {"token": token.view(sources, -1), "keep": memory.keep, **memory.more}
+        for name, attention_memory in memory.memories.items():
+            inputs |= {f"memory.{name}.keys": attention_memory.keys, f"memory.{name}.values": attention_memory.values}
+        inputs |= {name: torch.unflatten(tensor, 0, (sources, len(token) // sources)) for name, tensor in state.items()}
+        outputs = self.graph(inputs, [OUTPUT, *self.carried, *(self.looks if weights else ())])
+        outputs = {name: tensor.flatten(0, 1) for name, tensor in outputs.items()}
+        after = {f"state.{name.removeprefix('next.')}": outputs[name] for name in self.carried}
+        attended = {name.removeprefix("weights."): shown(outputs[name]) for name in self.looks if weights}
+        return Step(outputs[OUTPUT], after, attended)
 
     def __call__(
         self, target: Int[Tensor, "batch time"], memory: Recalled, *, weights: bool = False, statistics: tuple[str, ...] = ()
@@ -143,8 +143,8 @@ class Stepper:
         for token in target.unbind(1):
             steps.append(self.step(token, memory, state, weights=weights))
             state = steps[-1].state
-        looked = {name: concatenate_steps([step.attended[name] for step in steps]) for name in steps[0].attended}
-        return Step(torch.stack([step.output for step in steps], dim=1), state, looked)
+        attended = {name: concatenate_steps([step.attended[name] for step in steps]) for name in steps[0].attended}
+        return Step(torch.stack([step.output for step in steps], dim=1), state, attended)
 
 
 def readable(source: Tensor, source_limit: Longest) -> None:
@@ -167,7 +167,7 @@ def readable(source: Tensor, source_limit: Longest) -> None:
 
 def check_names(encoder: Graph, step: Graph) -> None:
     """Raise unless the two graphs give each other what they take, by the names that `graphs.py` lists."""
-    known = {"source", "keep", "token", KEPT, OUTPUT, *encoder.outputs}
+    known = {"source", "keep", "token", KEEP_OUTPUT, OUTPUT, *encoder.outputs}
     lacking = {"source", "keep"} - {*encoder.inputs} or {"token"} - {*step.inputs} or {OUTPUT} - {*step.outputs}
     strange = {*encoder.inputs, *step.inputs} - known
     unfinished = {name for name in step.inputs if name.startswith("state.") and f"next{name[5:]}" not in step.outputs}
@@ -179,5 +179,5 @@ def check_names(encoder: Graph, step: Graph) -> None:
 
 
 def shown(weights: Tensor) -> Attended:
-    """Attention of a step; its context stays in the graph."""
+    """Attention weights of a step; the context stays in the graph."""
     return Attended(weights.new_zeros(len(weights), 1, 0), weights[:, :, None])

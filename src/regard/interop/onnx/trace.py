@@ -68,9 +68,9 @@ def write(trained: "SequencePredictor", words: Words, encoded: Encoded | ImageEx
 def attentions(attended: Mapping[str, Attended]) -> tuple[AttentionMap, ...]:
     """Attention maps of one row of the batch; self-attention of the decoder is causal."""
     examples, layers = list[AttentionMap](), dict[str, int]()
-    for name, each in attended.items():
-        assert each.weights is not None, "they were asked for"
-        weights, key = each.weights[0].numpy(), "source" if is_cross_attention(name) else "written"
+    for name, layer_attended in attended.items():
+        assert layer_attended.weights is not None, "they were asked for"
+        weights, key = layer_attended.weights[0].numpy(), "source" if is_cross_attention(name) else "written"
         layer = layers[key] = layers.get(key, -1) + 1
         attention_map = AttentionMap(name, "target", key, weights, layer, source=source.ITSELF)
         whole = bool(np.allclose(weights.sum(-1), 1, atol=1e-3))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.image.batch import Images
 from regard.errors import RefusedError
-from regard.interop.onnx.graphs import KEPT, Encoding, Stepping, example, outputs
+from regard.interop.onnx.graphs import KEEP_OUTPUT, Encoding, Stepping, example, outputs
 from regard.interop.onnx.sources import LEAST, Longest, below_limit, default_sizes
 from regard.models.seq2seq import Seq2Seq
 
@@ -32,7 +32,7 @@ def encoder(model: Seq2Seq, source_limit: Longest) -> bytes:
     inputs = {"source": inputs_of.source.data, "keep": inputs_of.source.keep}
     sees, names = isinstance(inputs_of.source, Images), outputs(model, inputs_of)
     axes = dict(zip(inputs, PICTURE_AXES if sees else TEXT_AXES, strict=True))
-    return export_graph(Encoding(model), inputs, axes, [*[KEPT] * sees, *names.memory, *names.state], source_limit)
+    return export_graph(Encoding(model), inputs, axes, [*[KEEP_OUTPUT] * sees, *names.memory, *names.state], source_limit)
 
 
 def step(model: Seq2Seq, source_limit: Longest) -> bytes:
@@ -49,8 +49,8 @@ def open_axes(model: Seq2Seq, source_limit: Longest) -> dict[str, dict[int, str]
     """Dynamic axes of the inputs of a step: those that differ when a source or a target is one token longer."""
     sizes = default_sizes(source_limit)
     inputs_of, longer, later = (
-        example(model, each).inputs
-        for each in (sizes, sizes._replace(keys=sizes.keys + 1), sizes._replace(written=sizes.written + 1))
+        example(model, case).inputs
+        for case in (sizes, sizes._replace(keys=sizes.keys + 1), sizes._replace(written=sizes.written + 1))
     )
     names: dict[str, dict[int, str]] = {}
     for name, tensor in inputs_of.items():
@@ -121,7 +121,7 @@ def name_axes(graph: Any, axes: Mapping[str, Mapping[int, str]]) -> None:
         for size in value.type.tensor_type.shape.dim:
             if size.dim_param:
                 size.dim_param = named.get(size.dim_param) or SYMBOL.sub(
-                    lambda found: named.get(found[0], found[0]), size.dim_param
+                    lambda match: named.get(match[0], match[0]), size.dim_param
                 )
 
 
@@ -140,13 +140,13 @@ def without_fake_cache() -> AbstractContextManager[None]:
 def without_logging() -> Iterator[None]:
     """Silence the loggers of the exporter."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
-    before = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.ERROR)
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for each, level in zip(loggers, before, strict=True):
-            each.setLevel(level)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

@@ -38,8 +38,8 @@ MOST = 2**31 - 2**20
 def write(run: Path, out: Path, precision: str = "float32") -> str:
     """Make the directory or the file, and say what it is."""
     check_free(out)
-    made = files(writer(run), precision)
-    size = write_file(out, packed(made)) if out.suffix == ARCHIVE else write_directory(out, made)
+    exported = files(writer(run), precision)
+    size = write_file(out, packed(exported)) if out.suffix == ARCHIVE else write_directory(out, exported)
     return (
         f"{out}: graphs of ONNX in {precision}, {size:,} bytes; `regard predict {out}` runs them, and the code in its "
         "README.md does so without regard"
@@ -48,11 +48,11 @@ def write(run: Path, out: Path, precision: str = "float32") -> str:
 
 def writer(run: Path) -> SequencePredictor:
     """The model of a run, where it writes text."""
-    found = load(run, "cpu")
-    if isinstance(found, SequencePredictor):
-        return found
+    predictor = load(run, "cpu")
+    if isinstance(predictor, SequencePredictor):
+        return predictor
     raise RefusedError(
-        f"{run} is a run of {found.name}, and onnx takes models that write: of those that see pictures, caption's; "
+        f"{run} is a run of {predictor.name}, and onnx takes models that write: of those that see pictures, caption's; "
         f"`regard predict {run}` without --engine runs it, and regard.load(...).model is its network, for torch.export"
     )
 
@@ -64,9 +64,9 @@ def files(trained: SequencePredictor, precision: str = "float32") -> dict[str, b
     """
     if precision not in PRECISIONS:
         raise RefusedError(f"onnx has the precisions {', '.join(PRECISIONS)}, got {precision!r}; name one of them")
-    found = graphs(trained, precision)
+    encoded_graphs = graphs(trained, precision)
     texts = {CONFIG: f'task = "{trained.name}"\n{configuration.write(trained.config)}'.encode(), **codec(trained)}
-    every = {ENCODER: found[0], STEP: found[1], **texts}
+    every = {ENCODER: encoded_graphs[0], STEP: encoded_graphs[1], **texts}
     every |= standalone(trained, every)
     noted = {} if trained.head == Head() else {ENTRY: trained.head._asdict()}
     digests = {name: manifest.digest(data) for name, data in every.items()}
@@ -104,7 +104,7 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
             "onnx leaves the sizes of pictures open, and this model has one vector for each place or some for the whole "
             "(model.vit.learned_positions, model.vit.cls_tokens): `regard export --to huggingface` takes a ViT"
         )
-    weights = sum(each.numel() * each.element_size() for each in model.parameters())
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     if weights > MOST:
         raise RefusedError(
             f"a file of ONNX holds up to 2 GiB, and the weights of this model take {weights:,} bytes; it runs as it is with "
@@ -113,13 +113,13 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
     for library in ("onnx", "onnxscript", "onnxruntime"):
         needed(library, "onnx")
     most = source_limit(trained.config)
-    made = tracing.encoder(model, most), tracing.step(model, most)
-    parity.check_parity(model, Graph(made[0], ENCODER), Graph(made[1], STEP), most)
-    return made if precision == "float32" else (quantised(made[0]), quantised(made[1]))
+    traced = tracing.encoder(model, most), tracing.step(model, most)
+    parity.check_parity(model, Graph(traced[0], ENCODER), Graph(traced[1], STEP), most)
+    return traced if precision == "float32" else (quantised(traced[0]), quantised(traced[1]))
 
 
 def codec(trained: SequencePredictor) -> dict[str, bytes]:
-    """Codec files, by name."""
+    """Files of the codec by name, with their content."""
     with tempfile.TemporaryDirectory() as folder:
         saved = trained.codec.save(Path(folder))
-        return {str(each.relative_to(folder)): each.read_bytes() for each in saved}
+        return {str(path.relative_to(folder)): path.read_bytes() for path in saved}

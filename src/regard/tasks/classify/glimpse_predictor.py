@@ -41,7 +41,7 @@ class Glimpser(Classifier):
         return False
 
     def where(self, example: ImageExample, row: int, output: ClassifierOutput, labels: Sequence[int]) -> Where:
-        """Position of each glimpse, on a map that is coarse enough to be read."""
+        """Attention map of each glimpse, on a grid that is coarse enough to be read."""
         weights = output.weights[GLIMPSES][row, 0][:, output.mask[row]].float().cpu()
         coarse = coarser(torch.unflatten(weights, 1, self.codec.grid(example)))
         rows, columns = coarse.shape[1:]
@@ -65,13 +65,13 @@ def sample_offsets(runs: int, count: int, device: torch.device) -> Float[Tensor,
 
     They are the same for every picture, so that an answer does not depend on the batch.
     """
-    drawn = torch.randn(runs, count, 2, generator=torch.Generator().manual_seed(SEED))
-    drawn[0] = 0.0
-    return drawn.to(device)
+    offsets = torch.randn(runs, count, 2, generator=torch.Generator().manual_seed(SEED))
+    offsets[0] = 0.0
+    return offsets.to(device)
 
 
 def steps(count: int) -> list[str]:
-    """Label of each glimpse."""
+    """Names of the glimpses."""
     return [f"glimpse {number + 1}" for number in range(count)]
 
 

@@ -125,16 +125,18 @@ class Classifier(ForwardPredictor):
         return {name: _ratio(table, *score) for name, score in scores.items()}
 
     def scored(self, batch: ImageBatch, examples: Sequence[ImageExample]) -> Rows:
-        """Of each picture: 1, its loss, whether it is right, labels that were said and hold, and all said or held; how many
-        of its labels are looked at, and how many could be."""
+        """Statistics of each picture: 1, its loss, whether it is right, the terms of F1, and both numbers of `hits`.
+
+        The terms of F1 are the labels that were predicted and are right, and the sum of all predicted and all right ones.
+        """
         output = self.infer(batch, weights=any(map(self.pointed, examples)))
-        logits, given = output.logits.float().cpu(), labelled(batch)
+        logits, targets = output.logits.float().cpu(), labelled(batch)
         if self.codec.several:
             select_labels, said = mark_labels(batch, logits.shape[1]).cpu(), logits > 0
             loss = F.binary_cross_entropy_with_logits(logits, select_labels.float(), reduction="none").sum(1)
             counts = [(said == select_labels).all(1), (said & select_labels).sum(1), said.sum(1) + select_labels.sum(1)]
         else:
-            names = given.data[:, 0].cpu()
+            names = targets.data[:, 0].cpu()
             loss = F.cross_entropy(logits, names, reduction="none")
             counts = [compute_credit(logits, names), torch.zeros(len(logits)), torch.zeros(len(logits))]
         hits = torch.tensor([self.hits(example, row, output) for row, example in enumerate(examples)])
@@ -150,9 +152,9 @@ class Classifier(ForwardPredictor):
         if not self.pointed(example) or not isinstance(example.picture, SyntheticScene) or not example.labels:
             return 0, 0
         weights, hits = self.average_weights(output, row, example.labels), 0
-        for label, seen in zip(example.labels, weights, strict=True):
+        for label, label_weights in zip(example.labels, weights, strict=True):
             region = example.picture.region(self.codec.labels[label])
-            hits += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(seen.argmax())])
+            hits += bool(downsample_mask(region[None], self.codec.stride)[0].flatten()[int(label_weights.argmax())])
         return hits, len(example.labels)
 
     def trace_parts(self, example: ImageExample, output: ClassifierOutput) -> ForwardTrace:
@@ -171,7 +173,7 @@ class Classifier(ForwardPredictor):
     def choice(self, query: int, label: int, chances: Float[Tensor, " labels"]) -> Choice:
         """A predicted label, with the log-probabilities of it and of the alternatives."""
         logs = chances.clamp_min(LEAST).log().tolist()
-        order = sorted(range(len(logs)), key=lambda each: -logs[each])[:OTHERS]
+        order = sorted(range(len(logs)), key=lambda index: -logs[index])[:OTHERS]
         others = tuple((self.codec.labels[label], logs[label]) for label in order)
         return Choice(query, self.codec.labels[label], logs[label], others)
 
@@ -199,9 +201,9 @@ def _rows(weights: Float[Tensor, "heads queries places"], labels: int) -> Float[
 
 def mark_labels(batch: ImageBatch, labels: int) -> Bool[Tensor, "batch labels"]:
     """Mask of the labels of each picture."""
-    given = labelled(batch)
-    select_labels = torch.zeros(given.data.shape[0], labels + 1, dtype=torch.bool, device=given.data.device)
-    select_labels.scatter_(1, given.data.masked_fill(~given.keep, labels), True)
+    targets = labelled(batch)
+    select_labels = torch.zeros(targets.data.shape[0], labels + 1, dtype=torch.bool, device=targets.data.device)
+    select_labels.scatter_(1, targets.data.masked_fill(~targets.keep, labels), True)
     return select_labels[:, :labels]
 
 

@@ -40,7 +40,7 @@ class Watcher(Classifier):
         return isinstance(example.picture, SyntheticClip)
 
     def hits(self, example: ImageExample, row: int, output: ClassifierOutput) -> tuple[int, int]:
-        """Hit, 1 if the frame with the largest weight shows the motion, and count, 1 where that is known."""
+        """Numbers, 0 or 1: the frame with the largest weight shows the motion, and the motion is known."""
         if not isinstance(example.picture, SyntheticClip):
             return 0, 0
         return int(self.average_weights(output, row, [0])[0].argmax()) in example.picture.clip.moving, 1
@@ -70,7 +70,7 @@ class Watcher(Classifier):
 
 
 def frames(count: int) -> list[str]:
-    """Label of each frame: its number, from 1."""
+    """Names of the frames: their numbers, from 1."""
     return [str(number + 1) for number in range(count)]
 
 

@@ -11,7 +11,7 @@ NOBODY = -1
 
 
 class Pairs(NamedTuple):
-    """Column assigned to each row, pair by pair in the order of the rows."""
+    """Assigned pairs of a row and a column, in the order of the rows."""
 
     rows: Numbers
     columns: Numbers
@@ -83,7 +83,7 @@ class Search:
         self.row = np.zeros(tables, dtype=np.int64)
         """The row whose costs are looked at now: the first row, or one that would have to give its column away."""
         self.reached = np.zeros(tables)
-        """Cost of the shortest path to each column."""
+        """Cost of the path to that row."""
         self.shortest = np.full((tables, columns), np.inf)
         self.before = np.zeros((tables, columns), dtype=np.int64)
         self.closed = np.zeros((tables, columns), dtype=bool)
@@ -98,11 +98,11 @@ class Search:
         better = (through < shortest) & ~closed
         shortest = np.where(better, through, shortest)
         before = np.where(better, row[:, None], self.before[table])
-        each = np.arange(len(table))
+        index = np.arange(len(table))
         column = np.where(closed, np.inf, shortest).argmin(1)
-        closed[each, column] = True
+        closed[index, column] = True
         self.shortest[table], self.before[table], self.closed[table] = shortest, before, closed
-        self.reached[table] = shortest[each, column]
+        self.reached[table] = shortest[index, column]
         owner = self.row_of[table, column]
         self.row[table] = owner
         free = owner == NOBODY
@@ -126,10 +126,10 @@ class Search:
         """Go back along the path: every row on it gets the column that it was left for, and gives up its own."""
         while len(table):
             row = self.before[table, column]
-            given = self.column_of[table, row]
+            former = self.column_of[table, row]
             self.row_of[table, column], self.column_of[table, row] = row, column
             more = row != self.start[table]
-            table, column = table[more], given[more]
+            table, column = table[more], former[more]
 
     def next_row(self, table: Numbers) -> None:
         """Begin with the next row, with an empty tree; a table without another is done."""

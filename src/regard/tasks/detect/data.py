@@ -147,10 +147,10 @@ def raise_mistakes(wrong: Iterable[str]) -> None:
         )
 
 
-def _number(each: Any) -> bool:
-    return type(each) in (int, float) and math.isfinite(each)
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
-def _short(each: Any) -> str:
-    said = repr(each)
+def _short(value: Any) -> str:
+    said = repr(value)
     return said if len(said) <= 60 else f"{said[:57]}..."

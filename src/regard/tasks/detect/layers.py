@@ -18,44 +18,44 @@ from regard.models.readout import call_attention, require_attention
 Data = Float[Tensor, "batch queries size"]
 Boxes = Float[Tensor, "batch queries 4"]
 NEAR = 12.0
-"""Bias of a head's own position over distant ones, at initialisation."""
+"""Initial score of the place that a head looks at, above that of one far away."""
 OUT = 0.8
-"""Distance from the middle of a box at which the other heads attend at initialisation, as a share of the way to its side."""
+"""Initial distance of the other heads' points from the middle of a box, as a share of the way to its side."""
 
 
 class Sets(NamedTuple):
-    """Layout of the queries: matching queries first, then groups of noised (denoising) queries."""
+    """Groups of the queries: those that search come first, then groups of noised objects for denoising."""
 
     real: Bool[Tensor, "batch queries"]
     """False where a map has fewer places than there are queries."""
     objects: Bool[Tensor, "batch objects"] | None = None
-    """Mask of the objects of a group."""
+    """Mask of the objects of a group that are no padding."""
 
 
 class Asides(nn.Module):
-    """Queries in sets that do not see each other: those that search are one, and each group that has things with noise.
+    """Self-attention within sets of queries: those that search are one set, and each group of noised objects is another.
 
     Were they one set, whoever searches would hear from the groups what is there.
     """
 
-    def __init__(self, made: Sublayers):
+    def __init__(self, sublayers: Sublayers):
         super().__init__()
-        self.attention = made.build_self_attention()
+        self.attention = sublayers.build_self_attention()
 
     def forward(self, data: Data, where: Data, sets: Sets) -> Data:
-        """Self-attention of the queries within their sets."""
+        """Self-attention of each query over its set."""
         count = sets.real.shape[1]
         first = self.hear(data[:, :count], where[:, :count], sets.real)
         if sets.objects is None:
             return first
         batch, objects = sets.objects.shape
         groups = (data.shape[1] - count) // objects
-        what, there = (tensor[:, count:].reshape(batch * groups, objects, -1) for tensor in (data, where))
-        rest = self.hear(what, there, sets.objects.repeat_interleave(groups, 0))
+        noisy, positions = (tensor[:, count:].reshape(batch * groups, objects, -1) for tensor in (data, where))
+        rest = self.hear(noisy, positions, sets.objects.repeat_interleave(groups, 0))
         return torch.cat((first, rest.view(batch, groups * objects, -1)), dim=1)
 
     def hear(self, data: Data, where: Data, keep: Bool[Tensor, "batch queries"]) -> Data:
-        """Compare what and where, and read what."""
+        """Attend with content plus position as queries and keys, and content as values."""
         placed = data + where
         context: Tensor = self.attention(placed, self.attention.remember(Encoded(placed, keep), data)).context
         return context
@@ -74,12 +74,12 @@ class Anchored(nn.Module):
     learn what it means to be near.
     """
 
-    def __init__(self, attention: AttentionFactory, made: Sublayers):
+    def __init__(self, attention: AttentionFactory, sublayers: Sublayers):
         super().__init__()
-        size = made.size
-        self.asides, self.around_self = Asides(made), made.build_residual()
+        size = sublayers.size
+        self.asides, self.around_self = Asides(sublayers), sublayers.build_residual()
         self.cross = require_attention(attention(2 * size, 2 * size), "a detector")
-        self.around_cross = made.build_residual()
+        self.around_cross = sublayers.build_residual()
         self.fit = nn.Linear(self.cross.size, size)
         self.where = nn.Sequential(nn.Linear(2 * size, size), nn.ReLU(), nn.Linear(size, size))
         self.heads = self.cross.heads if isinstance(self.cross, MultiHead) and size % (2 * self.cross.heads) == 0 else 1
@@ -87,22 +87,24 @@ class Anchored(nn.Module):
         nn.init.zeros_(self.aim.weight)
         with torch.no_grad():
             self.aim.bias.copy_(ring(self.heads).flatten())
-        self.feedforward, self.around_feedforward = made.build_feedforward(), made.build_residual()
+        self.feedforward, self.around_feedforward = sublayers.build_feedforward(), sublayers.build_residual()
         stand(self.cross, size)
 
     def forward(
         self, data: Data, boxes: Boxes, memory: Memory, sets: Sets, weights: bool = False
     ) -> tuple[Data, Data, Attended]:
-        """Features of each query, its positional embedding, and its attention weights."""
+        """Features of the queries, the embedding of their boxes, and their cross-attention."""
         where = self.where(encode_coordinates(boxes, 2 * data.shape[-1]).to(data.dtype))
         data = self.around_self.add(data, self.asides(self.around_self.normalise_input(data), where, sets))
         entered = self.around_cross.normalise_input(data)
-        seen = call_attention(self.cross, torch.cat((entered + where, self.stands(entered, boxes)), dim=-1), memory, weights)
-        data = self.around_cross.add(data, self.fit(seen.context))
+        attended = call_attention(
+            self.cross, torch.cat((entered + where, self.stands(entered, boxes)), dim=-1), memory, weights
+        )
+        data = self.around_cross.add(data, self.fit(attended.context))
         return (
             self.around_feedforward.add(data, self.feedforward(self.around_feedforward.normalise_input(data))),
             where,
-            seen,
+            attended,
         )
 
     def stands(self, data: Data, boxes: Boxes) -> Data:
@@ -110,12 +112,12 @@ class Anchored(nn.Module):
         batch, queries, size = data.shape
         aim = self.aim(data).float().view(batch, queries, self.heads, 2)
         points = boxes[..., None, :2] + aim * boxes[..., None, 2:] / 2
-        each = encode_coordinates(points, size).view(batch, queries, self.heads, size // (2 * self.heads), self.heads, 2)
-        return each.diagonal(dim1=2, dim2=4).movedim(-1, 3).reshape(batch, queries, size).to(data.dtype)
+        waves = encode_coordinates(points, size).view(batch, queries, self.heads, size // (2 * self.heads), self.heads, 2)
+        return waves.diagonal(dim1=2, dim2=4).movedim(-1, 3).reshape(batch, queries, size).to(data.dtype)
 
 
 def ring(heads: int) -> Float[Tensor, "heads 2"]:
-    """Initial sampling offsets of the heads, in halves of a box: the middle, and points around it."""
+    """Initial points of the heads, in halves of a box: the middle, and points around it."""
     turns = torch.arange(heads - 1) * (2 * math.pi / max(heads - 1, 1))
     around = OUT * torch.stack((turns.cos(), turns.sin()), dim=-1)
     return torch.cat((torch.zeros(1, 2), around))

@@ -107,8 +107,8 @@ class SetLoss:
     def costs(self, logits: Logits, boxes: Boxes, objects: ObjectBatch) -> Float[Tensor, "rows objects queries"]:
         """Cost of matching each object with each query; 0 for padding."""
         labels = objects.labels[:, :, None].expand(-1, -1, logits.shape[1])
-        each = logits.mT.gather(1, labels)  # rows objects queries: logit of each object's class in each query
-        label = focal(each, torch.ones_like(each)) - focal(each, torch.zeros_like(each))
+        class_logits = logits.mT.gather(1, labels)  # rows objects queries: logit of each object's class in each query
+        label = focal(class_logits, torch.ones_like(class_logits)) - focal(class_logits, torch.zeros_like(class_logits))
         distance = torch.cdist(objects.boxes.float(), boxes, p=1.0)
         overlap = -generalised_iou(objects.boxes[:, :, None].float(), boxes[:, None])
         cost = self.label * label + self.distance * distance + self.overlap * overlap

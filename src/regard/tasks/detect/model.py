@@ -19,7 +19,7 @@ from regard.models.readout import NO_WEIGHTS, ImageEncoder, Weights, collect_wei
 from regard.tasks.detect.layers import Anchored, Sets
 
 RARE = 0.01
-"""Prior probability of each class at initialisation."""
+"""Initial probability of each class."""
 LARGEST = 4.0
 """The largest logarithm of a change of size: what one layer may multiply or divide by."""
 NEVER = -30.0
@@ -29,7 +29,7 @@ SIDE = 0.1
 
 
 class Proposals(NamedTuple):
-    """Proposals of each position of the map."""
+    """Proposals of the places of the map."""
 
     logits: Float[Tensor, "batch places classes"]
     boxes: Float[Tensor, "batch places 4"]
@@ -43,10 +43,10 @@ class Detected(NamedTuple):
     boxes: Float[Tensor, "layers batch queries 4"]
     proposals: Proposals
     noised: tuple[Float[Tensor, "layers batch noised classes"], Float[Tensor, "layers batch noised 4"]] | None = None
-    """Outputs of the denoising queries."""
+    """Predictions for the noised objects."""
     weights: Weights = NO_WEIGHTS
     real: Bool[Tensor, "batch queries"] | None = None
-    """Mask of the queries with a real position of the map: a small picture beside a large one has fewer. None: all."""
+    """Mask of the queries with a place of the map behind them: a small picture in a batch has fewer. None: all have one."""
 
 
 class Head(nn.Module):
@@ -116,14 +116,14 @@ class Detector(nn.Module):
                 f"a detector needs 1 class, query and layer or more, got {classes} classes, {queries} queries and "
                 f"{layers} layers"
             )
-        made = Sublayers(size, heads, inner, drop_residual=dropout)
+        sublayers = Sublayers(size, heads, inner, drop_residual=dropout)
         self.encoder, self.size, self.classes, self.queries = encoder, size, classes, queries
         self.project = nn.Sequential(nn.Linear(encoder.size, size), nn.LayerNorm(size))
         self.propose = Head(size, classes)
         self.content = nn.Linear(size, size)
         self.named = nn.Embedding(classes, size)
-        self.decoder = nn.ModuleList(Anchored(attention or partial(reading, heads), made) for _ in range(layers))
-        self.norm = made.build_final_norm()
+        self.decoder = nn.ModuleList(Anchored(attention or partial(reading, heads), sublayers) for _ in range(layers))
+        self.norm = sublayers.build_final_norm()
         self.heads = nn.ModuleList(Head(size, classes) for _ in range(layers))
 
     def forward(self, pictures: Images, *, noised: NoisedObjects | None = None, weights: bool = False) -> Detected:
@@ -149,7 +149,7 @@ class Detector(nn.Module):
     def choose(
         self, data: Float[Tensor, "batch places size"], proposals: Proposals
     ) -> tuple[Float[Tensor, "batch queries size"], Float[Tensor, "batch queries 4"], Bool[Tensor, "batch queries"]]:
-        """Queries from the positions with the highest scores: their features, their boxes, and which are real."""
+        """Features of the most confident places of the map, their boxes, detached, and the mask of those that are real."""
         sure = proposals.logits.detach().max(-1).values.masked_fill(~proposals.keep, -math.inf)
         best = sure.topk(min(self.queries, sure.shape[1]), dim=1).indices[..., None]
         boxes = within(proposals.boxes.detach()).gather(1, best.expand(-1, -1, 4))
@@ -189,7 +189,7 @@ def within(boxes: Float[Tensor, "*rows 4"]) -> Float[Tensor, "*rows 4"]:
 
 
 def detections(detected: Detected, least: float = 0.05, most: int | None = None) -> list[Detections]:
-    """Detections of the last layer in each picture, best first: queries with a class of probability `least` or more."""
+    """Detections of the last layer in each picture, by confidence: queries with a class of probability `least` or more."""
     scores, labels = detected.logits[-1].float().sigmoid().max(-1)
     results = []
     for row in range(len(scores)):

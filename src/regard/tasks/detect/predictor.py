@@ -88,20 +88,20 @@ class Detector(ForwardPredictor):
         return figures(*self.scored(examples))
 
     def evaluate_records(self, prepared: Sequence[Annotated], *, beam: int | None = None) -> Metrics:
-        """Evaluate pictures of a table, with the average precision of each label where they are few."""
+        """Metrics of the pictures of a table, with the average precision of each label where they are few."""
         table, every = self.scored(self.codec.encode_all(prepared).examples)
         detected = figures(table, every)
         if 1 < len(every) <= CLASSES:
             for label, matches in zip(self.codec.labels, loose(every), strict=True):
-                if there := int(matches.objects.sum()):
+                if objects := int(matches.objects.sum()):
                     detected[f"ap50 {label}"] = measure_mean_precision(
-                        [matches], f"average precision, IoU 0.5; there are {there:,}"
+                        [matches], f"average precision, IoU 0.5; there are {objects:,}"
                     )
         return detected
 
     def scored(self, examples: Sequence[ImageExample]) -> tuple[Rows, list[RankedDetections]]:
         """Number of objects and loss of each picture, and ranked detections of each label."""
-        detected, there, rows = list[Detections](), list[Objects](), list[list[float]]()
+        detected, all_objects, rows = list[Detections](), list[Objects](), list[list[float]]()
         for _, batch in self.batches(examples):
             batch = batch.to(next(self.model.parameters()).device)
             output, objects = self.infer(batch), things(batch)
@@ -110,10 +110,11 @@ class Detector(ForwardPredictor):
             detected += [
                 Detections(*(part.cpu() for part in detection[:3])) for detection in detections(output, LEAST, MOST)
             ]
-            there += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in zip(*objects, strict=True)]
+            parts = zip(*objects, strict=True)
+            all_objects += [Objects(labels[keep].cpu(), boxes[keep].cpu()) for labels, boxes, keep in parts]
         if not sum(count for count, _ in rows):
             raise DataError(f"average precision needs pictures with things on them, got {len(rows):,} with none")
-        every = [rank_detections(detected, there, number, COCO_THRESHOLDS) for number in range(len(self.codec.labels))]
+        every = [rank_detections(detected, all_objects, number, COCO_THRESHOLDS) for number in range(len(self.codec.labels))]
         return np.array(rows, dtype=np.float64), every
 
     def trace_parts(self, example: ImageExample, output: Detected) -> ForwardTrace:

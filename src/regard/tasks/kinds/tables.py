@@ -11,7 +11,7 @@ from regard.data.split import HeldOut, hold_out
 from regard.errors import DataError
 
 Read = Callable[[Any, str], list[Any]]
-"""Reader of a table, as a family of tasks has it."""
+"""Reader of a table for a family of tasks."""
 
 
 class Tables(NamedTuple):
@@ -26,11 +26,11 @@ class Tables(NamedTuple):
 
     @property
     def known(self) -> list[Any]:
-        """Records that define the labels: those of training, and the rest of the same table."""
+        """Records that define the labels: those for training and, where both are of one table, those for validation."""
         return self.train if self.held_out is None else [*self.train, *self.valid]
 
     def prepared(self, prepare: Callable[[Any], Any]) -> "Tables":
-        """Preprocess all records."""
+        """Tables with their records prepared by a task."""
         return self._replace(train=list(map(prepare, self.train)), valid=list(map(prepare, self.valid)))
 
 

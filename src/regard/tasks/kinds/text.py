@@ -64,11 +64,11 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         training = attach_links(training, config.data, codec, trained)
     examples, report = codec.encode_all(training)
     report = report._replace(held_out=held_out)
-    valid, held = codec.encode_all(validation, over_long="truncate")  # every record is judged
+    valid, valid_report = codec.encode_all(validation, over_long="truncate")  # every record is judged
     if not examples or not valid:
         raise DataError(
-            f"too little is left: {report} to train on, {held} to validate with; longer limits (data.max_source_length, "
-            "data.max_target_length) or data.over_long=truncate keep more"
+            f"too little is left: {report} to train on, {valid_report} to validate with; longer limits "
+            "(data.max_source_length, data.max_target_length) or data.over_long=truncate keep more"
         )
     if begin is not None:
         familiar(examples, config.train.init_from)
@@ -93,7 +93,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
 
 
 def batches(config: TextConfig, examples: Sequence[Example]) -> SequenceLoader | Packed:
-    """Batches for training, with one example a row or several."""
+    """Loader of the training examples, one a row or several."""
     if config.train.packing_length:
         return Packed(examples, config.train.packing_length, config.data.batch_tokens, config.train.seed)
     return SequenceLoader(examples, config.data.batch_tokens, config.train.seed)
@@ -110,7 +110,7 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
 
 
 def records(task: Writes, config: TextConfig) -> Tables:
-    """Records for training and for validation: those of the named files, or synthetic ones."""
+    """Records for training and for validation: of the named files, or synthetic ones of the task."""
     splits = tables(config.data, read, "source", texts)
     if splits is None:
         splits = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
@@ -128,10 +128,10 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
 
 def build_small(config: TextConfig) -> Seq2Seq:
     """The model of a config for small vocabularies, to see whether it can be built."""
-    made = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint_vocab)
+    model = seq2seq.build(config.model, config.dropout, 8, 8, joint=config.data.joint_vocab)
     if config.train.packing_length:
-        check_model(made)
-    return made
+        check_model(model)
+    return model
 
 
 def read(data: Data, path: str) -> list[Record]:
@@ -140,7 +140,7 @@ def read(data: Data, path: str) -> list[Record]:
 
 
 def load_codec(directory: Traversable) -> TextCodec:
-    """Load the codec of a run."""
+    """Codec of a run."""
     return TextCodec.load(directory)
 
 

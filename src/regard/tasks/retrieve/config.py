@@ -24,7 +24,7 @@ class RetrieveModel(ImageModel):
     reranking_layers: int = 1
     """Layers of the cross-encoder, which reads a picture and a text together; 0: no re-ranking."""
     rerank_top_k: int = 20
-    """Number of nearest entries that are re-ranked."""
+    """Number of the nearest entries that are re-ranked."""
 
 
 @dataclass(frozen=True)

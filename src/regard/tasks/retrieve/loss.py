@@ -33,16 +33,15 @@ def contrastive(logits: Square, same: Bool[Tensor, "batch batch"] | None = None,
     ways = (logits, same), (logits.mT, None if same is None else same.mT)
     total, right = logits.new_zeros(()), logits.new_zeros(())
     for rows, alike in ways:
-        told = against(rows.float(), alike, hardest)
-        total = (
-            total + F.cross_entropy(told, torch.zeros(len(told), dtype=torch.long, device=told.device), reduction="sum") / 2
-        )
+        answers = against(rows.float(), alike, hardest)
+        first = torch.zeros(len(answers), dtype=torch.long, device=answers.device)
+        total = total + F.cross_entropy(answers, first, reduction="sum") / 2
         right = right + credited(rows.detach(), alike) / 2
     return Loss(total, len(logits), {"nll": total.detach(), "right": right})
 
 
 def against(logits: Square, same: Bool[Tensor, "batch batch"] | None, hardest: int | None) -> Float[Tensor, "batch answers"]:
-    """Each row's own answer first, then the wrong ones, the highest first, as many as count."""
+    """Logits with each row's own answer first, then the highest wrong ones, as many as count."""
     own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
     wrong = logits.masked_fill(own if same is None else own | same, -torch.inf)
     most = len(logits) - 1 if hardest is None else min(hardest, len(logits) - 1)
@@ -50,7 +49,7 @@ def against(logits: Square, same: Bool[Tensor, "batch batch"] | None, hardest: i
 
 
 def credited(logits: Square, same: Bool[Tensor, "batch batch"] | None) -> Float[Tensor, ""]:
-    """Number of rows whose own answer has the highest score."""
+    """Number of rows whose own answer is the highest."""
     number = torch.arange(len(logits), device=logits.device)
     if same is not None:
         logits = logits.masked_fill(same & (number != number[:, None]), -torch.inf)
@@ -95,7 +94,7 @@ def reranking(
     same: Bool[Tensor, "batch batch"] | None = None,
     share: Float[Tensor, ""] | None = None,
 ) -> Loss:
-    """Each pair beside the same picture with the hardest wrong text, and the same text with the hardest wrong picture.
+    """Re-ranking loss of each pair against its picture with the hardest wrong text, and its text with the hardest picture.
 
         -log softmax([s(p, t), s(p, t'), s(p', t)])_1
 
@@ -110,9 +109,9 @@ def reranking(
     scores = score(select(picture, pictures), select(text, texts)).scores.float().view(3, -1)
     alone = torch.stack((own != own, other_text == own, other_picture == own))
     wanted: Int[Tensor, " batch"] = torch.zeros_like(own)
-    told = scores.masked_fill(alone, -torch.inf).mT  # where a batch has no wrong one
-    total = F.cross_entropy(told, wanted, reduction="sum")
-    parts = {"nll": total.detach(), "right": compute_credit(told.detach(), wanted).sum()}
+    masked = scores.masked_fill(alone, -torch.inf).mT  # where a batch has no wrong one
+    total = F.cross_entropy(masked, wanted, reduction="sum")
+    parts = {"nll": total.detach(), "right": compute_credit(masked.detach(), wanted).sum()}
     if share is not None:
         both = logits.detach().float()[pictures, texts].view(3, -1) + share * scores.detach()
         total = total + F.cross_entropy(both.masked_fill(alone, -torch.inf).mT, wanted, reduction="sum")

@@ -16,14 +16,14 @@ from regard.tasks.retrieve.reranker import Reranking
 
 
 class Fitted(NamedTuple):
-    """Score of each pair, and its attention."""
+    """Score of each pair, with its attention."""
 
     scores: Float[Tensor, " pairs"]
     weights: Weights = NO_WEIGHTS
 
 
 class Matching(Towers):
-    """Scores of the dual encoder for a pair and, where there is one, of the re-ranker.
+    """Two-tower model of pairs with, optionally, a re-ranker.
 
         fit(p, t) = s · p · t + share · reranking(map of p, pieces of t)
 

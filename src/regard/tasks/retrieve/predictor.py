@@ -35,7 +35,7 @@ SAMPLES = "samples/texts.tsv"
 """The pictures and texts that a run leaves to begin with."""
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 VECTOR = "vector"
-"""Label of the one query of an encoder."""
+"""Name of the axis of a tower's one query."""
 
 
 class Hit(NamedTuple):
@@ -48,7 +48,7 @@ class Hit(NamedTuple):
 
 
 class Retriever(ForwardPredictor):
-    """Predictor of retrieval: its answers are entries of an index, `among`, or of the samples that its run has."""
+    """Retrieval of entries of an index: of one that it is given (`among`), or of the samples that its run left."""
 
     model: Matching
     index: Index | None = None
@@ -151,15 +151,15 @@ class Retriever(ForwardPredictor):
             some = [question for question, points in zip(questions, pointing, strict=True) if points]
             answers = iter(self.search_and_rerank(some, kind, best) if some else ())
             return [next(answers) if points else unscored_error() for points in pointing]
-        asked = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
+        queries = Index(vectors, [record.source if kind == "texts" else str(locate(record)) for record in records], kind)
         again = self.config.model.rerank_top_k if self.config.model.reranking_layers else 0
-        rows = index.search(asked.vectors, max(best, again)).rows.tolist()
+        rows = index.search(queries.vectors, max(best, again)).rows.tolist()
         entries = {row: number for number, row in enumerate(sorted({row for few in rows for row in few}))}
         names, ways = [index.place(row) for row in entries], [(n, entries[row]) for n, few in enumerate(rows) for row in few]
         if kind == "texts":
-            weighed = self.weighed(names, asked.names, [(entry, number) for number, entry in ways])
+            weighed = self.weighed(names, queries.names, [(entry, number) for number, entry in ways])
         else:
-            weighed = self.weighed(asked.names, names, ways)
+            weighed = self.weighed(queries.names, names, ways)
         hits: list[list[Hit]] = [[] for _ in questions]
         for (number, entry), (pair, score) in zip(ways, weighed, strict=True):
             hits[number].append(Hit(pair, score, names[entry]))
@@ -188,14 +188,14 @@ class Retriever(ForwardPredictor):
         return list(zip(pairs, scores, strict=True))
 
     def answers(self, hits: Sequence[Hit], align: bool) -> list[Prediction]:
-        """Answers to one query."""
+        """Predictions of the hits for one query."""
         examples = [hit.pair for hit in hits]
         if not align:
             return [Prediction(hit.text, hit.score, *self.sides(hit.pair)) for hit in hits]
         answers: dict[int, Prediction] = {}
         for places, batch in self.batches(examples):
-            told = self.decode([examples[place] for place in places], self.infer(batch, weights=True), 1, align=True)
-            answers |= {place: answer for place, [answer] in zip(places, told, strict=True)}
+            predictions = self.decode([examples[place] for place in places], self.infer(batch, weights=True), 1, align=True)
+            answers |= {place: answer for place, [answer] in zip(places, predictions, strict=True)}
         return [answers[n]._replace(text=hit.text, score=hit.score) for n, hit in enumerate(hits)]
 
     def encode(self, inputs: Sequence[Input]) -> list[ImageExample]:
@@ -209,12 +209,12 @@ class Retriever(ForwardPredictor):
         return pairs
 
     def forward(self, batch: ImageBatch, weights: bool = False) -> Any:
-        """Scores of pairs, and their attention."""
+        """Scores of pairs, with their attention."""
         assert batch.target is not None, "what is asked together with what was found is a pair"
         return self.model.paired(batch.source, batch.target, weights=weights)
 
     def decode(self, examples: Sequence[ImageExample], output: Any, best: int, align: bool) -> list[list[Prediction]]:
-        """Attention of each word of a text to its picture; without a re-ranker, that of the image encoder."""
+        """Attention of each word of a text over its picture; without a re-ranker, that of the picture's tower."""
         return [[self.align_pair(example, row, output)] for row, example in enumerate(examples)]
 
     def align_pair(self, example: ImageExample, row: int, output: Any) -> Prediction:
@@ -247,7 +247,7 @@ class Retriever(ForwardPredictor):
         return {place: unscored_error() for place, whole in enumerate(finite) if not whole}
 
     def evaluate_examples(self, examples: Sequence[ImageExample], *, beam: int | None = None) -> Metrics:
-        """Recall of pictures by their texts, and of texts by their pictures, among all entries."""
+        """Retrieval metrics of texts for pictures and of pictures for texts, among all records."""
         both = pairs(examples)
         pictures = {picture: example for (picture, _), example in zip(both, examples, strict=True)}
         texts = {text: example.target or [] for (_, text), example in zip(both, examples, strict=True)}

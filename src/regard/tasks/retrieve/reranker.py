@@ -13,22 +13,22 @@ from regard.models.readout import NO_WEIGHTS, Weights, call_attention, collect_w
 
 
 class Scored(NamedTuple):
-    """Score of each pair, and the attention of each token of a text to its picture."""
+    """Score of each pair, with the attention of the text's tokens over the picture."""
 
     scores: Float[Tensor, " pairs"]
     weights: Weights = NO_WEIGHTS
 
 
 class Across(nn.Module):
-    """The pieces of a text look at each other, then at the regions of a picture, then think."""
+    """Layer of a re-ranker: self-attention over a text, cross-attention to the regions of a picture, and feed-forward."""
 
-    def __init__(self, regions: int, attention: AttentionFactory, made: Sublayers):
+    def __init__(self, regions: int, attention: AttentionFactory, sublayers: Sublayers):
         super().__init__()
-        self.self, self.around_self = made.build_self_attention(), made.build_residual()
-        self.cross = require_attention(attention(made.size, regions), "re-ranking")
-        self.fit = nn.Identity() if self.cross.size == made.size else nn.Linear(self.cross.size, made.size)
-        self.around_cross = made.build_residual()
-        self.feedforward, self.around_feedforward = made.build_feedforward(), made.build_residual()
+        self.self, self.around_self = sublayers.build_self_attention(), sublayers.build_residual()
+        self.cross = require_attention(attention(sublayers.size, regions), "re-ranking")
+        self.fit = nn.Identity() if self.cross.size == sublayers.size else nn.Linear(self.cross.size, sublayers.size)
+        self.around_cross = sublayers.build_residual()
+        self.feedforward, self.around_feedforward = sublayers.build_feedforward(), sublayers.build_residual()
 
     def forward(self, text: Encoded, picture: Encoded, weights: bool) -> tuple[Encoded, Attended]:
         entered = self.around_self.normalise_input(text.data)
@@ -64,10 +64,10 @@ class Reranking(nn.Module):
         super().__init__()
         if layers < 1:
             raise ValueError(f"re-ranking needs 1 layer or more, got {layers}")
-        made = Sublayers(size, heads, drop_residual=dropout)
+        sublayers = Sublayers(size, heads, drop_residual=dropout)
         self.enter = nn.Linear(pieces, size)
-        self.layers = nn.ModuleList(Across(regions, attention, made) for _ in range(layers))
-        self.norm = made.build_final_norm()
+        self.layers = nn.ModuleList(Across(regions, attention, sublayers) for _ in range(layers))
+        self.norm = sublayers.build_final_norm()
         self.output = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
 
     def forward(self, picture: Encoded, text: Encoded, *, weights: bool = False) -> Scored:
@@ -87,8 +87,8 @@ class Reranking(nn.Module):
 
 
 def mean(encoded: Encoded) -> Float[Tensor, "batch size"]:
-    """The mean of what is there."""
+    """Mean over the places that are no padding."""
     if encoded.keep is None:
         return encoded.data.mean(1)
-    kept = encoded.data.masked_fill(~encoded.keep[..., None], 0.0)
-    return kept.sum(1) / encoded.keep.sum(1).clamp_min(1)[:, None]
+    masked = encoded.data.masked_fill(~encoded.keep[..., None], 0.0)
+    return masked.sum(1) / encoded.keep.sum(1).clamp_min(1)[:, None]

@@ -28,7 +28,7 @@ class Config(RetrieveConfig):
 
 
 def prepare(record: Record) -> Record:
-    """As it stands."""
+    """Text unchanged."""
     return record
 
 

@@ -77,5 +77,5 @@ def _ungroup(grouped: ImageBatch) -> ImageBatch:
 
 
 def _padded(sequences: Sequence[list[int] | None]) -> Padded | None:
-    there = [sequence for sequence in sequences if sequence is not None]
-    return pad(there, PAD) if len(there) == len(sequences) else None
+    present = [sequence for sequence in sequences if sequence is not None]
+    return pad(present, PAD) if len(present) == len(sequences) else None

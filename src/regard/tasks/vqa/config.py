@@ -27,7 +27,7 @@ class VqaData(ImageData):
     max_question_length: int = 64
     """The most tokens of a question."""
     over_long: Literal["truncate", "drop"] = "drop"
-    """Rule for a question that is longer: it is truncated, or its record is dropped."""
+    """Treatment of a longer question: it is truncated, or its record is left out."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ LOOKS = "looks"
 RIGHT = "answers right, in per cent"
 ON = "answers whose last look has its largest weight on the box of a thing that decides, in per cent"
 LISTED = 5
-"""Number of answers that a trace lists."""
+"""Number of answers in a trace."""
 
 
 class Answerer(ForwardPredictor):
@@ -110,7 +110,7 @@ class Answerer(ForwardPredictor):
         }
 
     def scored(self, examples: Sequence[ImageExample], batch: ImageBatch) -> list[list[float]]:
-        """Of each question: 1, its loss, whether it is right, and whether it looked at what decides, where that is known."""
+        """Statistics of each question: 1, its loss, whether it is right, and both numbers of `count_hit`."""
         sample = [example.picture if isinstance(example.picture, SyntheticQuestion) else None for example in examples]
         output = self.infer(batch, weights=any(sample))
         logits, wanted = output.logits.float().cpu(), labelled(batch).data[:, 0].cpu()
@@ -151,7 +151,7 @@ def last(weights: Any) -> Float[Tensor, "batch 1 places"]:
 
 
 def count_hit(sample: SyntheticQuestion | None, weights: Float[Tensor, " places"], stride: int) -> tuple[float, float]:
-    """Hit, 1 if the largest weight lies on an object that decides the answer, and count, 1 if there is such an object."""
+    """Numbers, 0 or 1: the largest weight lies on a relevant object, and such an object is known."""
     region = None if sample is None else sample.region
     if region is None:
         return 0.0, 0.0

@@ -65,5 +65,5 @@ def figure(
         if name not in known:
             raise TypeError(f"the figure {kind!r} has no option {name!r}; it has {', '.join(known) or 'none'}")
     subject = Subject(trace, example, attention, head, WIDTHS[width], palette, text)
-    drawn: matplotlib.figure.Figure = module.draw(subject, **options)
-    return drawn
+    picture: matplotlib.figure.Figure = module.draw(subject, **options)
+    return picture

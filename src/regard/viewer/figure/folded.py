@@ -37,13 +37,13 @@ def fold(graph: Graph, most: int) -> Folded:
     """The network in at most so many boxes, as far as folding can bring it."""
     inner = {node.parent for node in graph.nodes}
     joined = {end for edge in graph.edges for end in (edge.start, edge.end)}
-    drawn = {node.id: node for node in graph.nodes if node.id not in inner or node.id in joined}
-    arrows = [Arrow(edge.start, edge.end, edge.role) for edge in graph.edges if edge.start in drawn and edge.end in drawn]
-    times, arrows = _repeats(drawn, arrows)
-    kept = {path: drawn[path] for path in times}
-    homes = _homes(kept, most)
+    nodes = {node.id: node for node in graph.nodes if node.id not in inner or node.id in joined}
+    arrows = [Arrow(edge.start, edge.end, edge.role) for edge in graph.edges if edge.start in nodes and edge.end in nodes]
+    times, arrows = _repeats(nodes, arrows)
+    unique = {path: nodes[path] for path in times}
+    homes = _homes(unique, most)
     boxes: dict[str, Box] = {}
-    for path, node in kept.items():
+    for path, node in unique.items():
         home = homes[path]
         boxes.setdefault(home, _box(node, times[path]) if home == path else Box(home, "folded", (), times[path]))
     roles: dict[tuple[str, str], set[str]] = {}
@@ -54,14 +54,14 @@ def fold(graph: Graph, most: int) -> Folded:
     return Folded(list(boxes.values()), [Arrow(*ends, ", ".join(sorted(names))) for ends, names in roles.items()])
 
 
-def _repeats(drawn: Mapping[str, Node], arrows: list[Arrow]) -> tuple[dict[str, int], list[Arrow]]:
+def _repeats(nodes: Mapping[str, Node], arrows: list[Arrow]) -> tuple[dict[str, int], list[Arrow]]:
     """Equal layers next to one another become the first of them: how many each stands for, and the arrows that remain.
 
     An arrow from one of these layers to another is left out: that they follow one another is what the number says.
     """
-    times = dict.fromkeys(drawn, 1)
-    for prefix in sorted({part for path in drawn for part in _prefixes(path)}, key=len):
-        layer = _runs(prefix, _parts(prefix, times), drawn)
+    times = dict.fromkeys(nodes, 1)
+    for prefix in sorted({part for path in nodes for part in _prefixes(path)}, key=len):
+        layer = _runs(prefix, _parts(prefix, times), nodes)
         arrows = [
             Arrow(_moved(arrow.start, layer), _moved(arrow.end, layer), arrow.role)
             for arrow in arrows
@@ -80,12 +80,12 @@ class _Copy(NamedTuple):
     ahead: str
 
 
-def _runs(prefix: str, parts: Mapping[int, list[str]], drawn: Mapping[str, Node]) -> dict[str, _Copy]:
+def _runs(prefix: str, parts: Mapping[int, list[str]], nodes: Mapping[str, Node]) -> dict[str, _Copy]:
     """Every module of the layers after a prefix, and which layer stands for its own."""
     copies: dict[str, _Copy] = {}
     first, before = 0, None
     for number in sorted(parts):
-        shape = {suffix: drawn[f"{prefix}{number}{suffix}"].kind for suffix in parts[number]}
+        shape = {suffix: nodes[f"{prefix}{number}{suffix}"].kind for suffix in parts[number]}
         if shape != before:
             first, before = number, shape
         for suffix in parts[number]:
@@ -102,13 +102,13 @@ def _elsewhere(start: _Copy, end: _Copy) -> bool:
 
 
 def _prefixes(path: str) -> list[str]:
-    """Prefix of each number of a path: "encoder." of "encoder.0.cross"."""
+    """Prefixes of a path before each number: "encoder." of "encoder.0.cross"."""
     parts = path.split(".")
     return [".".join([*parts[:place], ""]) for place, part in enumerate(parts) if NUMBER.match(part)]
 
 
 def _parts(prefix: str, paths: Iterable[str]) -> dict[int, list[str]]:
-    """By number, what follows it in the paths that begin with a prefix and a number."""
+    """Suffixes by number, of the paths that begin with a prefix and a number."""
     parts: dict[int, list[str]] = {}
     for path in paths:
         match = re.match(rf"{re.escape(prefix)}(\d+)(\..*)?$", path)
@@ -117,14 +117,14 @@ def _parts(prefix: str, paths: Iterable[str]) -> dict[int, list[str]]:
     return parts
 
 
-def _homes(kept: Mapping[str, Node], most: int) -> dict[str, str]:
-    """Box in which each module is drawn: its own, or one of the modules around it where there would be too many."""
-    homes = {path: path for path in kept}
+def _homes(nodes: Mapping[str, Node], most: int) -> dict[str, str]:
+    """Box of each module: its own or, where there would be too many, that of a module around it."""
+    homes = {path: path for path in nodes}
     while len(set(homes.values())) > most:
         deep = [home for home in set(homes.values()) if "." in home]
         if not deep:
             break
-        plain = [home for home in deep if home not in kept or kept[home].kind != "attention"]
+        plain = [home for home in deep if home not in nodes or nodes[home].kind != "attention"]
         victim = max(plain or deep, key=lambda home: (home.count("."), home)).rpartition(".")[0]
         homes = {path: victim if home.startswith(f"{victim}.") else home for path, home in homes.items()}
     return homes

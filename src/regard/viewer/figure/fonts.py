@@ -37,18 +37,18 @@ def families(lang: str | None = None) -> list[str]:
     if tag.startswith(("zh-hant", "zh-tw", "zh-hk", "zh-mo", "yue")):
         first = TRADITIONAL
     wanted = dict.fromkeys((LATIN, *first, *SIMPLIFIED, *TRADITIONAL, *JAPANESE, *KOREAN, *OTHERS))
-    there = installed()
-    return [name for name in wanted if name in there]
+    available = installed()
+    return [name for name in wanted if name in available]
 
 
 def enough(text: str, lang: str | None = None) -> list[str]:
     """Select the installed fonts that the characters of a text need; matplotlib searches every font for every word."""
-    chosen, left = [LATIN], missing(text, [LATIN])
+    chosen, remaining = [LATIN], missing(text, [LATIN])
     for name in families(lang):
-        still = missing("".join(left), [name])
-        if still != left:
+        still = missing("".join(remaining), [name])
+        if still != remaining:
             chosen.append(name)
-            left = still
+            remaining = still
     return chosen
 
 
@@ -60,10 +60,10 @@ def installed() -> frozenset[str]:
 
 def missing(text: str, fonts: Iterable[str]) -> set[str]:
     """The characters of a text that none of the fonts has."""
-    drawn = {letter for letter in text if unicodedata.category(letter) not in JOINERS and not _selects(letter)}
+    letters = {letter for letter in text if unicodedata.category(letter) not in JOINERS and not _selects(letter)}
     for name in fonts:
-        drawn = {letter for letter in drawn if not _has(name, letter)}
-    return drawn
+        letters = {letter for letter in letters if not _has(name, letter)}
+    return letters
 
 
 def warn(texts: Mapping[str, Iterable[str]]) -> set[str]:

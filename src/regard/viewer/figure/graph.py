@@ -27,7 +27,7 @@ INK, SOFT, LINES = "#333333", "#f4f4f4", "#8a8a8a"
 
 
 class _Text(NamedTuple):
-    """Text of a box and its extent, in points."""
+    """Text of a box, and its size in points."""
 
     title: str
     lines: tuple[str, ...]
@@ -121,7 +121,7 @@ def _box(axes: Axes, box: Box, text: _Text, place: tuple[float, int], high: floa
 
 
 def _ports(arrows: list[Arrow], places: Layout, texts: dict[str, _Text]) -> list[tuple[float, float]]:
-    """Start and end of each arrow: side by side along the box, in their order."""
+    """Horizontal positions where the arrows start and end: side by side along the box, in their order."""
     ports = [[0.0, 0.0] for _ in arrows]
     for name in texts:
         for side in (0, 1):
@@ -134,7 +134,7 @@ def _ports(arrows: list[Arrow], places: Layout, texts: dict[str, _Text]) -> list
 
 
 def _next(arrow: Arrow, bend: list[tuple[float, int]], places: Layout, side: int) -> float:
-    """Node at the other end of an arrow."""
+    """Horizontal position of the next point of an arrow, seen from its end or its start."""
     if bend:
         return bend[-1 if side else 0][0]
     return places.places[arrow.start if side else arrow.end][0]

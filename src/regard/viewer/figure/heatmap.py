@@ -85,7 +85,7 @@ def _settle(drawing: Drawing, axes: Axes, tallest: float) -> None:
 
 
 def _numbers(axes: Axes, image: maps.Peaks, matrix: Array, allowed: Array | None) -> None:
-    """Each weight in its cell, dark on light and light on dark."""
+    """Write each weight into its cell, dark on light and light on dark."""
     light = table(image.get_cmap().name) @ [0.2126, 0.7152, 0.0722] > 127
     for (row, column), weight in (
         ((place // matrix.shape[1], place % matrix.shape[1]), weight) for place, weight in enumerate(matrix.flat)

@@ -49,7 +49,7 @@ def _visible(letter: str) -> str:
 
 
 def labels(axis: Axis) -> list[str]:
-    """Labels of an axis in a figure: dates no finer than they differ, seconds without their unit."""
+    """Labels of the places of an axis in a figure: dates no finer than they differ, seconds without their unit."""
     if isinstance(axis, Audio):
         return [f"{place * axis.seconds_per_step:g}" for place in range(len(axis))]
     if isinstance(axis, Series) and axis.dates and len(axis):
@@ -73,7 +73,7 @@ def role(name: str, axis: Axis, what: str) -> str:
 
 
 def widths(texts: Sequence[str], lang: str | None = None) -> Array:
-    """Width of each text, in points: the sum of its letters, each measured once."""
+    """Width of each text in points: the sum of its letters, each measured once."""
     family = tuple(enough("".join(texts), lang))
     lines = [max(sum(_advance(letter, family) for letter in line) for line in text.split("\n")) for text in texts]
     return np.array(lines, np.float64)
@@ -90,13 +90,13 @@ def _advance(letter: str, family: tuple[str, ...]) -> float:
 
 
 def widest(texts: Sequence[str], lang: str | None = None) -> float:
-    """Width of the widest text, in points; only those of the most letters are measured."""
+    """Width of the widest text in points; only those of the most letters are measured."""
     longest = sorted(set(texts), key=lambda text: sum(1 + wide(letter) for letter in text))[-12:]
     return float(max(widths(longest, lang), default=0.0))
 
 
 def wide(text: str) -> bool:
-    """True if a text is written in characters of a full square, which may stand above one another."""
+    """Return True if a text has square characters, which may stand above one another."""
     return bool(text) and all(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
 
@@ -137,7 +137,7 @@ class Thinned(Locator):
         return self.upright[number] if self.ways[self.way][1] else self.names[number]
 
     def begin(self) -> None:
-        """As many labels as would fit if the plot filled the whole figure."""
+        """Show as many labels as would fit if the plot filled the whole figure."""
         self.way = 0
         self.thin(whole=True)
 
@@ -182,7 +182,7 @@ def name_places(ruler: Ruler, names: Sequence[str], axis: Axis | None = None, *,
 
 
 def _alphabetic(names: Sequence[str]) -> bool:
-    """True if labels are words in letters, which are slanted; not where any is in Chinese, Japanese or Korean."""
+    """Return True if labels are alphabetic words, which are slanted; not where any is in Chinese, Japanese or Korean."""
     return any(len(name) > 2 and name[0].isalpha() for name in names) and not any(wide(name) for name in names)
 
 

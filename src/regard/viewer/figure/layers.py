@@ -45,7 +45,9 @@ def layout(sizes: dict[str, float], arrows: Sequence[tuple[str, str]], gap: floa
         [(places[(number, level)], level) for level in range(rank[start] + 1, rank[end])]
         for number, (start, end) in enumerate(forward)
     ]
-    turned = [bend if arrow == given else bend[::-1] for bend, arrow, given in zip(bends, forward, arrows, strict=True)]
+    turned = [
+        bend if arrow == original else bend[::-1] for bend, arrow, original in zip(bends, forward, arrows, strict=True)
+    ]
     return Layout({name: (places[name], rank[name]) for name in sizes}, turned)
 
 
@@ -94,7 +96,7 @@ def _ranks(names: list[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int
 
 
 def _order(rows: list[list[Name]], above: Mapping[Name, list[Name]], below: Mapping[Name, list[Name]]) -> list[list[Name]]:
-    """Each rank in the order of its neighbours' middles, down and up again until arrows cross little."""
+    """Order each rank by its neighbours' middles, down and up again until few arrows cross."""
     rows = [list(row) for row in rows]
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0

@@ -68,16 +68,16 @@ def links(matrix: Array, strongest: int) -> list[Link]:
 
 
 class _Spread(NamedTuple):
-    """Positions of the words in a line of text, and its length, in points."""
+    """Positions of words in a line of text, and its length, in points."""
 
     middles: Array
     width: float
 
 
 def _spread(words: list[str], axis: Axis) -> _Spread:
-    each = widths(words, axis.lang if isinstance(axis, Text) else None)
-    starts = np.concatenate([[0], np.cumsum(each + POINTS * 0.7)])
-    return _Spread(starts[:-1] + each / 2, float(starts[-1] - POINTS * 0.7) if len(each) else 0.0)
+    word_widths = widths(words, axis.lang if isinstance(axis, Text) else None)
+    starts = np.concatenate([[0], np.cumsum(word_widths + POINTS * 0.7)])
+    return _Spread(starts[:-1] + word_widths / 2, float(starts[-1] - POINTS * 0.7) if len(word_widths) else 0.0)
 
 
 def _rows(

@@ -44,8 +44,8 @@ class Peaks(AxesImage):
 
     def __init__(self, axes: Axes, matrix: Array, allowed: Array | None, **options: Any):
         super().__init__(axes, interpolation="nearest", origin="upper", **options)
-        seen = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed, bool)
-        self.whole = np.where(seen, np.asarray(matrix, np.float32), -np.inf)
+        visible = np.ones(matrix.shape, bool) if allowed is None else np.asarray(allowed, bool)
+        self.whole = np.where(visible, np.asarray(matrix, np.float32), -np.inf)
         self.signed = bool(matrix.size) and float(matrix.min()) < 0
         rows, columns = matrix.shape
         self.set_extent((-0.5, columns - 0.5, rows - 0.5, -0.5))
@@ -125,7 +125,7 @@ def thin(bar: Colorbar) -> None:
 
 
 def reduced_to(drawing: Drawing, image: Peaks, dpi: float) -> str:
-    """Resolution of the matrix, for the metadata; empty where every cell has a pixel."""
+    """Reduced size of the matrix at a resolution, for the metadata; empty where every cell has a pixel."""
     rows, columns = image.whole.shape
     box = image.axes.bbox.transformed(drawing.dpi_scale_trans.inverted())
     height, width = int(box.height * dpi), int(box.width * dpi)

@@ -55,14 +55,14 @@ class Drawing(Figure):
         """Write the figure, at 300 dpi unless told otherwise; a .pdf, .svg or .png appears whole or not at all."""
         ending = os.path.splitext(str(fname))[1][1:].lower()
         kind = options.get("format") or ending or "png"
-        given: dict[str, Any] = {"dpi": DPI, **self._metadata(kind)} | options
+        save_options: dict[str, Any] = {"dpi": DPI, **self._metadata(kind)} | options
         with settings(self.own):
             if isinstance(fname, str | os.PathLike) and ending in WHOLE:
                 page = io.BytesIO()
-                super().savefig(page, **{"format": ending} | given)
+                super().savefig(page, **{"format": ending} | save_options)
                 atomic.write(Path(fname), page.getvalue())
             else:
-                super().savefig(fname, **given)
+                super().savefig(fname, **save_options)
 
     def draw(self, renderer: Any) -> None:
         """Draw the figure with its own settings, laid out anew where its size was changed."""

@@ -72,7 +72,7 @@ class Subject:
 
     @property
     def allowed(self) -> Array | None:
-        """Mask of the keys that the shown head, or any head, may attend to."""
+        """Mask of the shown head, or of any head."""
         return allowed(self.attention_map, self.head, len(self.queries))
 
     @property
@@ -118,7 +118,7 @@ def matrix(attention_map: AttentionMap, head: int | None) -> Array:
 
 
 def allowed(attention_map: AttentionMap, head: int | None, queries: int) -> Array | None:
-    """Mask of the keys that a head, or any head, may attend to, in the recorded rows."""
+    """Mask of a head, or of any head, in the rows that were recorded."""
     mask = attention_map.allowed
     if mask is None:
         return None

@@ -46,7 +46,7 @@ def save(trace: Trace, path: str | PathLike[str], *, exact: bool = True) -> Path
 def load(path: str | PathLike[str]) -> Trace:
     """Open a trace. Its arrays are views of the file and cannot be written to."""
     place = Path(path)
-    arrays, metadata = container.read(_there(place))
+    arrays, metadata = container.read(_require_file(place))
     try:
         trace = Rebuild(arrays).trace(manifest_of(metadata))
         check(trace, quick=sum(array.nbytes for array in arrays.values()) > THOROUGH)
@@ -56,8 +56,8 @@ def load(path: str | PathLike[str]) -> Trace:
 
 
 def offsets(path: str | PathLike[str]) -> dict[str, Place]:
-    """Header of each array of a trace in its file: type, shape, first byte and end."""
-    return container.offsets(_there(Path(path)))
+    """Offsets of the arrays of a trace in its file: type, shape, first byte and end."""
+    return container.offsets(_require_file(Path(path)))
 
 
 def manifest_of(metadata: dict[str, str]) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def manifest_of(metadata: dict[str, str]) -> dict[str, Any]:
         raise TraceError("a safetensors file without a manifest in its metadata, so it is no trace; trace.save writes one")
     manifest = container.strict_json(metadata["manifest"], "the manifest")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        given = manifest.get("format") if isinstance(manifest, dict) else manifest
-        raise TraceError(f"the manifest's format must be {FORMAT!r}, got {str(given)[:60]!r}")
+        file_format = manifest.get("format") if isinstance(manifest, dict) else manifest
+        raise TraceError(f"the manifest's format must be {FORMAT!r}, got {str(file_format)[:60]!r}")
     broken = fault(upgrade(manifest))
     if broken:
         raise TraceError(f"the manifest does not follow the schema: {broken}")
@@ -105,7 +105,7 @@ def _plain(value: Any) -> Any:
     raise TraceError(f"a manifest holds texts and numbers, got {value!r}, a {type(value).__name__}")
 
 
-def _there(path: Path) -> Path:
+def _require_file(path: Path) -> Path:
     if not path.is_file():
         raise TraceError(f"there is no file {path}" if not path.exists() else f"{path} is not a file; a trace is one file")
     return path

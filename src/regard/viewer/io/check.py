@@ -44,12 +44,12 @@ def _example(example: Example, where: str, quick: bool) -> None:
     for name, axis in example.axes.items():
         text(name, f"{where}, the name of an axis", empty=False)
         check_axis(axis, f"{where}, axis {name!r}")
-    seen: set[str] = set()
+    names: set[str] = set()
     for attention_map in example.attentions:
         text(attention_map.name, f"{where}, the name of an attention", empty=False)
-        if attention_map.name in seen:
+        if attention_map.name in names:
             raise TraceError(f"{where}: two attentions are called {attention_map.name!r}; every one needs its own name")
-        seen.add(attention_map.name)
+        names.add(attention_map.name)
         check_look(attention_map, example.axes, f"{where}, attention {attention_map.name!r}", quick)
     check_steps(example, where)
     check_beams(example, where)

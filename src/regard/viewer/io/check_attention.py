@@ -13,7 +13,7 @@ BY_QUERY, BY_KEY = ("entropy", "max", "argmax", "mean_position", "spread"), ("re
 
 
 def tolerance(attention_map: AttentionMap, keys: int) -> float:
-    """Tolerance of a row's sum around 1: rounding of bfloat16 weights, of float16 ones, and where so stored of 8 bits.
+    """Tolerance of the sum of a row around 1: rounding of bfloat16 weights, of float16 ones, and where so stored of 8 bits.
 
     In 8 bits a weight w is off by at most sqrt(w) / 255, so a row by at most sqrt(keys) / 255 and a little.
     """
@@ -22,7 +22,7 @@ def tolerance(attention_map: AttentionMap, keys: int) -> float:
 
 
 def heads_of(attention_map: AttentionMap) -> int:
-    """Number of heads of an attention, from any of its records."""
+    """Number of heads of an attention, by any array that was recorded of it."""
     measured = [array for name, array in attention_map.statistics.items() if name != "uniform"]
     for array in (attention_map.weights, attention_map.scores, *measured, attention_map.values):
         if array is not None and array.ndim:
@@ -93,7 +93,7 @@ def _allowed(attention_map: AttentionMap, cells: tuple[int, int, int], where: st
 
 
 def _statistics(attention_map: AttentionMap, cells: tuple[int, int, int], where: str) -> None:
-    """Of every query or of every key; a name that is not known may be either, or several numbers for each query."""
+    """Check statistics, of queries or of keys; an unknown name may be either, or have several numbers for each query."""
     heads, queries, keys = cells
     by_query, by_key = [(heads, queries)], [(heads, keys)]
     for name, array in attention_map.statistics.items():

@@ -38,7 +38,7 @@ def check_beams(example: Example, where: str) -> None:
             text(token, f"{where}, token")
     _kinds(beams, where)
     _tree(beams, where)
-    _looked(beams, example, where)
+    _check_weights(beams, example, where)
 
 
 def _kinds(beams: Beams, where: str) -> None:
@@ -69,7 +69,7 @@ def _tree(beams: Beams, where: str) -> None:
         raise TraceError(f"{where}: the best answer is said to end at step {step}, row {row}, and nothing is there")
 
 
-def _looked(beams: Beams, example: Example, where: str) -> None:
+def _check_weights(beams: Beams, example: Example, where: str) -> None:
     if beams.weights is None:
         return
     attentions = {attention_map.name: attention_map for attention_map in example.attentions}

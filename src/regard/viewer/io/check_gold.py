@@ -12,8 +12,8 @@ def check_gold(example: Example, where: str) -> None:
     where = f"{where}, gold"
     for role, name in (("query", gold.query), ("key", gold.key)):
         if name not in example.axes:
-            there = ", ".join(example.axes) or "none"
-            raise TraceError(f"{where}: its {role} axis is {name!r}, and the example has the axes {there}")
+            axes = ", ".join(example.axes) or "none"
+            raise TraceError(f"{where}: its {role} axis is {name!r}, and the example has the axes {axes}")
     if not gold.sure:
         raise TraceError(f"{where}: it needs at least one sure link, got none")
     queries, keys = len(example.axes[gold.query]), len(example.axes[gold.key])

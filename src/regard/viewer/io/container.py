@@ -22,13 +22,13 @@ from regard.viewer.io.errors import TraceError
 DTYPES = {"U8": "u1", "BOOL": "?", "I32": "<i4", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
 NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 LONGEST_HEADER = 100_000_000
-"""Limit of safetensors itself."""
+"""Maximum length of a header, as in safetensors."""
 MOST_CELLS = 1 << 48
 """An array with a side of 0 may claim any length for the others, which no file bears out and numpy cannot make."""
 
 
 class Place(NamedTuple):
-    """Location of an array in its file: bytes `start` to `end`, counted from the file's first."""
+    """Place of an array in its file: bytes `start` to `end`, counted from the file's first."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ def write(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str]) 
 
 
 def offsets(path: Path) -> dict[str, Place]:
-    """Location of every array of a file, for a reader that wants a few bytes of one."""
+    """Places of the arrays of a file, for a reader that wants a few bytes of one."""
     with open(path, "rb") as file:
         return _header(file.read, os.fstat(file.fileno()).st_size, path)[0]
 
@@ -107,8 +107,8 @@ def _place(name: str, entry: Any, first: int, path: Path) -> Place:
         case {"dtype": str(dtype), "shape": [*shape], "data_offsets": [int(start), int(end)], **rest} if not rest:
             pass
         case _:
-            given = str(entry)[:80]
-            raise TraceError(f"{path}: the entry of {name!r} must have dtype, shape and data_offsets, it is {given}")
+            received = str(entry)[:80]
+            raise TraceError(f"{path}: the entry of {name!r} must have dtype, shape and data_offsets, it is {received}")
     if dtype not in DTYPES:
         raise TraceError(f"{path}: the array {name!r} is of type {dtype}; a trace holds {', '.join(DTYPES)}")
     whole = all(type(side) is int and side >= 0 for side in shape) and len(shape) <= 32

@@ -41,7 +41,7 @@ class Arrays:
         return name
 
     def share(self, name: str, array: Array) -> str:
-        """Store an array unless an equal one is stored already; the name of that one, or this name."""
+        """Add an array, unless an equal one exists; returns the name of either."""
         content = (hashlib.sha256(np.ascontiguousarray(array).data).digest(), array.dtype.str, array.shape)
         if content not in self._known:
             self.add(name, array)
@@ -102,10 +102,10 @@ def _gold(gold: Links) -> dict[str, Any]:
 
 
 def _axis(axis: Axis, name: str, arrays: Arrays) -> dict[str, Any]:
-    told: dict[str, Any]
+    entry: dict[str, Any]
     if isinstance(axis, Text):
         spans = [None if span is None else list(span) for span in axis.spans]
-        told = {
+        entry = {
             "pieces": list(axis.pieces),
             "text": axis.text,
             "spans": spans,
@@ -113,18 +113,18 @@ def _axis(axis: Axis, name: str, arrays: Arrays) -> dict[str, Any]:
             "lang": axis.lang,
         }
     elif isinstance(axis, Audio):
-        told = {"length": axis.length, "seconds_per_step": axis.seconds_per_step, "rate": axis.rate}
-        told["spectrogram"] = arrays.add(f"{name}/spectrogram", axis.spectrogram)
-        told["sound"] = arrays.add(f"{name}/sound", axis.sound)
+        entry = {"length": axis.length, "seconds_per_step": axis.seconds_per_step, "rate": axis.rate}
+        entry["spectrogram"] = arrays.add(f"{name}/spectrogram", axis.spectrogram)
+        entry["sound"] = arrays.add(f"{name}/sound", axis.sound)
     elif isinstance(axis, Image):
-        told = {"grid": list(axis.grid), "size": list(axis.size), "prefix": list(axis.prefix)}
-        told["pixels"] = arrays.add(f"{name}/pixels", axis.pixels)
+        entry = {"grid": list(axis.grid), "size": list(axis.size), "prefix": list(axis.prefix)}
+        entry["pixels"] = arrays.add(f"{name}/pixels", axis.pixels)
     elif isinstance(axis, Series):
-        told = {"names": list(axis.names), "split": axis.split, "dates": axis.dates}
-        told["times"], told["values"] = arrays.add(f"{name}/times", axis.times), arrays.add(f"{name}/values", axis.values)
+        entry = {"names": list(axis.names), "split": axis.split, "dates": axis.dates}
+        entry["times"], entry["values"] = arrays.add(f"{name}/times", axis.times), arrays.add(f"{name}/values", axis.values)
     else:
-        told = {"length": axis.length}
-    return {"kind": axis.kind, **told}
+        entry = {"length": axis.length}
+    return {"kind": axis.kind, **entry}
 
 
 def _attention_map(attention_map: AttentionMap, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _attention_map(attention_map: AttentionMap, name: str, arrays: Arrays, exact
 
 
 def _weights(attention_map: AttentionMap, name: str, arrays: Arrays, exact: bool) -> dict[str, Any]:
-    """In 8 bits for whoever draws them, and as they are."""
+    """Weights of 8 bits, for display, and the exact ones."""
     coded: dict[str, Any] = {"weights": None, "dtype": "u8", "encoding": "sqrt", "scale": 1.0, "exact": None}
     if attention_map.weights is None:
         return coded

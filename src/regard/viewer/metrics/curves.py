@@ -35,8 +35,8 @@ def baseline(allowed: Array | None, queries: int, keys: int) -> Array:
     """
     if allowed is None:
         return np.full(keys, queries / max(keys, 1))
-    seen = np.asarray(allowed, np.float64)
-    return (seen / np.maximum(seen.sum(-1, keepdims=True), 1)).sum(-2)
+    visible = np.asarray(allowed, np.float64)
+    return (visible / np.maximum(visible.sum(-1, keepdims=True), 1)).sum(-2)
 
 
 def received(weights: Array, allowed: Array | None = None) -> Array:

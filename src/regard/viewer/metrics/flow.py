@@ -82,7 +82,7 @@ def _pipes(mixed: Sequence[Array], sizes: list[int]) -> Array:
 
 
 def _levels(room: Array, start: int, end: int) -> Array:
-    """Breadth-first distance of each node from the start; -1 where none leads, or where the end came first."""
+    """Distance of each node from the start in open edges; -1 if it is unreachable, or behind the end."""
     level = np.full(len(room), -1)
     level[start] = 0
     front = np.array([start])
@@ -109,9 +109,9 @@ def _fill(room: Array, forward: Array, start: int, end: int) -> float:
             total += amount
             path = path[: widths.index(amount) + 1]  # from where a pipe is now full
             continue
-        there = int(forward[here].argmax())
-        if forward[here, there] > CLOSED:
-            path.append(there)
+        target = int(forward[here].argmax())
+        if forward[here, target] > CLOSED:
+            path.append(target)
         else:  # a dead end: nobody needs to come here again
             path.pop()
             forward[:, here] = 0

@@ -29,14 +29,14 @@ __all__ = ["Statistics", "baseline", "entropy", "focus", "received", "sharpness"
 
 BY_QUERY = ("largest", "effective", "focus", "spread", "sink")
 RECORDED = {"largest": "max", "focus": "mean_position", "spread": "spread", "sums": "received", "baseline": "uniform"}
-"""Names of curves among the statistics of `regard.attention.statistics`."""
+"""Names of the curves among the statistics of `regard.attention.statistics`."""
 BLOCK = 32
 """Rows that are worked on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Statistics of an attention's heads: curves along keys and queries, and one number of each kind per head.
+    """Statistics of the heads of an attention: curves along keys and queries, and one number of each kind per head.
 
     `received` is (heads, keys), `baseline` (keys,): the mean over heads where each has its own mask; the others are (heads,
     queries), NaN at queries that were not recorded. `sinks` are the keys that `sink` counts. `entropy`, `mass`, `distance`
@@ -102,7 +102,7 @@ def summary(attention_map: AttentionMap, axes: Mapping[str, Axis], gold: Links |
 
 
 def _computed(attention_map: AttentionMap, queries: int, special: tuple[int, ...]) -> dict[str, Array]:
-    """Statistics computed from the weights, one head at a time: those of long sequences are never in float64 together."""
+    """Statistics from the weights, one head at a time: many heads of long sequences are never held in float64 together."""
     if attention_map.weights is None:
         return {}
     rows = list(range(queries) if attention_map.rows is None else attention_map.rows)
@@ -134,13 +134,13 @@ def _head(weights: Array, places: Array, special: tuple[int, ...]) -> dict[str, 
 
 
 def _recorded(attention_map: AttentionMap, queries: int, keys: int) -> dict[str, Array]:
-    """Statistics recorded while the model ran, by the names used here."""
-    given = {name: np.asarray(values, np.float64) for name, values in attention_map.statistics.items()}
-    statistics = {name: given[theirs] for name, theirs in RECORDED.items() if theirs in given}
-    if "entropy" in given:
-        statistics["effective"] = np.exp(given["entropy"])
-        if "max" in given:  # a query that reads nothing has an entropy of 0, as if it read one key
-            statistics["effective"] = np.where(given["max"] > 0, statistics["effective"], 0.0)
+    """Statistics that were recorded while the model ran, by the names used here."""
+    measured = {name: np.asarray(values, np.float64) for name, values in attention_map.statistics.items()}
+    statistics = {name: measured[recorded] for name, recorded in RECORDED.items() if recorded in measured}
+    if "entropy" in measured:
+        statistics["effective"] = np.exp(measured["entropy"])
+        if "max" in measured:  # a query that reads nothing has an entropy of 0, as if it read one key
+            statistics["effective"] = np.where(measured["max"] > 0, statistics["effective"], 0.0)
     if "sums" in statistics:  # a baseline may be one for all heads
         even = statistics.get("baseline", baseline(attention_map.allowed, queries, keys))
         statistics["baseline"] = np.broadcast_to(even, statistics["sums"].shape)

@@ -35,6 +35,6 @@ def cover(parts: Sequence[bytes]) -> list[Piece]:
     except UnicodeDecodeError:
         alone = [part.decode("utf-8", "replace") for part in parts]
         places = list(accumulate((len(text) for text in alone), initial=0))
-        return [Piece(*arguments) for arguments in zip(alone, places, places[1:], strict=False)]
+        return [Piece(*piece) for piece in zip(alone, places, places[1:], strict=False)]
     spans = [(begun[min(first + 1, last)] - (first < last), begun[last]) for first, last in pairwise(ends)]
     return [Piece(text[start:end], start, end) for start, end in spans]

@@ -140,8 +140,8 @@ class TransformerSteps:
             cache.zero_()
         blind = ~self.keep.any(1, keepdim=True)
         self.keep |= blind
-        for mine in self.sources:
-            mine.values.masked_fill_(blind[..., None, None], 0.0)
+        for source in self.sources:
+            source.values.masked_fill_(blind[..., None, None], 0.0)
 
     def take(self, other: "TransformerSteps", rows: Int[Tensor, " sentences"]) -> None:
         """Copy selected sentences of another state, whose buffers are of the same size or smaller."""

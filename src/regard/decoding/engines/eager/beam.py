@@ -212,7 +212,7 @@ class ArrayBeamSearch:
 
     def backtrace_best(self, sentence: int) -> list[Hypothesis]:
         """Backtrace the best hypotheses of a sentence."""
-        return [self.backtrace(*arguments) for arguments in self.pool.of(sentence)[: self.best]]
+        return [self.backtrace(*ending) for ending in self.pool.of(sentence)[: self.best]]
 
     def backtrace(
         self, step: int, row: int, token: int, logprob: float, score: float, normalised: float, finished: bool

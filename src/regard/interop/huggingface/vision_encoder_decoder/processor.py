@@ -10,7 +10,7 @@ from regard.interop.huggingface.settings import table_of
 
 FILE = "preprocessor_config.json"
 NEWER = "processor_config.json"
-"""Files in which a processor of pictures and texts is saved as one."""
+"""File of a joint processor of pictures and texts."""
 KNOWN = frozenset(
     {
         *("do_resize", "size", "resample", "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std"),
@@ -80,8 +80,8 @@ def _sides(value: Any) -> Any:
 
 
 def _numbers(path: Path, name: str, values: Any, channels: int, least: float) -> tuple[float, ...]:
-    right = isinstance(values, list) and len(values) == channels and all(isinstance(each, int | float) for each in values)
-    if not right or not all(least <= each < math.inf for each in values):
+    right = isinstance(values, list) and len(values) == channels and all(isinstance(value, int | float) for value in values)
+    if not right or not all(least <= value < math.inf for value in values):
         raise RefusedError(
             f"{path} needs {name} to have a number from {least} up for each of {channels} channels, got {values!r}"
         )

@@ -12,16 +12,16 @@ from regard.interop.huggingface.vision_encoder_decoder import gpt2, processor, t
 from regard.interop.huggingface.vision_encoder_decoder.processor import Standard
 
 DECODERS: Mapping[str, Any] = {"gpt2": gpt2, "trocr": trocr}
-"""By the name of their type."""
+"""Decoders by the name of their type."""
 USUAL: Mapping[str, dict[str, Any]] = {
     "vit": {"hidden_act": "gelu", "layer_norm_eps": 1e-12, "num_channels": 3, "qkv_bias": True},
     "gpt2": {"activation_function": "gelu_new"},
     "trocr": {"activation_function": "gelu"},
 }
-"""Defaults where the config has no value."""
-SEEN = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"})
-SEEN |= {"layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias", "encoder_stride", "pooler_act"}
-SEEN |= {"pooler_output_size", "hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"}
+"""Defaults of fields that are absent."""
+VIT_FIELDS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act"})
+VIT_FIELDS |= {"layer_norm_eps", "image_size", "patch_size", "num_channels", "qkv_bias", "encoder_stride", "pooler_act"}
+VIT_FIELDS |= {"pooler_output_size", "hidden_dropout_prob", "attention_probs_dropout_prob", "initializer_range"}
 """The fields of a ViT."""
 EVERY = (USED - SIZES.keys()) | IGNORED | {"vocab_size", "add_cross_attention", "cross_attention_hidden_size"}
 EVERY |= {"begin_suppress_tokens", "chunk_size_feed_forward", "encoder_no_repeat_ngram_size", "finetuning_task"}
@@ -31,12 +31,12 @@ EVERY |= {"tie_encoder_decoder", "torchscript", "use_bfloat16", "cls_token_id", 
 """Fields that both halves may have, most of which old versions wrote for every model."""
 IDS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
 SEARCH = (*IDS, "bos_token_id", "forced_bos_token_id", "num_beams", "length_penalty", "max_length", "no_repeat_ngram_size")
-"""Search settings, which generation_config.json, the model's config and the decoder's may have: the first counts."""
+"""Fields read from generation_config.json, the whole config or the decoder's, the first of which counts."""
 
 
 @dataclass(frozen=True)
 class PictureSettings:
-    """Settings of a model beside its weights."""
+    """Settings of a model, without its weights."""
 
     encoder: Mapping[str, Any]
     decoder: Mapping[str, Any]
@@ -45,7 +45,7 @@ class PictureSettings:
     standard: Standard
 
     def __getattr__(self, name: str) -> Any:
-        """Value of a search setting; None where there is none."""
+        """Field of the search settings; None if it is absent."""
         if name.startswith("__"):
             raise AttributeError(name)
         return self.table.get(name)
@@ -57,7 +57,7 @@ class PictureSettings:
 
     @property
     def vocab_size(self) -> int:
-        """Size of the vocabulary."""
+        """Vocabulary size."""
         return int(self.decoder["vocab_size"])
 
     @property
@@ -92,7 +92,7 @@ class PictureSettings:
 
     @property
     def fits(self) -> bool:
-        """True if there is a projection between encoder and decoder."""
+        """True if a projection stands between the halves."""
         return bool(self.encoder["hidden_size"] != self.map)
 
     @property
@@ -124,14 +124,14 @@ def read(folder: Path) -> PictureSettings:
     known = EVERY | {"encoder", "decoder"}
     _check_fields(where, whole, known)
     encoder, decoder = halves["encoder"], halves["decoder"]
-    _check_fields(where, encoder, EVERY | SEEN, "encoder.")
+    _check_fields(where, encoder, EVERY | VIT_FIELDS, "encoder.")
     _check_fields(where, decoder, EVERY | DECODERS[decoder["model_type"]].FIELDS | {"activation_function"}, "decoder.")
     generation = table_of(folder / "generation_config.json") if lexists(folder / "generation_config.json") else {}
     table = {
-        name: each
+        name: value
         for source in (decoder, whole, generation)
-        for name, each in source.items()
-        if each is not None and name in SEARCH
+        for name, value in source.items()
+        if value is not None and name in SEARCH
     }
     table.setdefault("decoder_start_token_id", table.get("bos_token_id"))
     table.setdefault("pad_token_id", table.get("eos_token_id"))
@@ -182,7 +182,7 @@ def _check_sizes(settings: PictureSettings, where: Path) -> None:
     for name in ("image_size", "patch_size"):
         value = settings.encoder.get(name)
         sides = value if isinstance(value, list) and len(value) == 2 else [value]
-        if not all(_count(each, 16_384) for each in sides):
+        if not all(_count(side, 16_384) for side in sides):
             raise RefusedError(f"{where} needs encoder.{name} to be a side or two from 1 to 16384, got {value!r}")
     epsilon = settings.encoder["layer_norm_eps"]
     if not isinstance(epsilon, float) or not 0 < epsilon < 1:
@@ -204,9 +204,9 @@ def _check_architecture(settings: PictureSettings, where: Path) -> None:
     needed = {"encoder": {"qkv_bias": True}, "decoder": settings.kind.NEEDED | {"add_cross_attention": True}}
     for half, values in needed.items():
         for name, value in values.items():
-            given = getattr(settings, half).get(name, value)
-            if given != value:
-                raise RefusedError(f"{where} has {half}.{name}={given!r}, and models with {value!r} alone can be taken")
+            stored = getattr(settings, half).get(name, value)
+            if stored != value:
+                raise RefusedError(f"{where} has {half}.{name}={stored!r}, and models with {value!r} alone can be taken")
         if getattr(settings, half).get("pruned_heads"):
             raise RefusedError(f"{where} has {half}.pruned_heads, and layers with all heads alone can be taken")
     if settings.channels not in (1, 3):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from regard.interop.huggingface.vision_encoder_decoder.settings import PictureSettings
 
 TOKENS = {"vit": ("cls_token",), "deit": ("cls_token", "distillation_token")}
-"""Tokens of each type that stand for the whole picture."""
+"""Tokens of each type for the whole picture."""
 POSITIONS = "encoder.embeddings.position_embeddings"
 UNUSED = ("encoder.pooler.dense.weight", "encoder.pooler.dense.bias", "encoder.embeddings.mask_token")
 
@@ -43,7 +43,7 @@ def _layer(theirs: str, ours: str, size: int, inner: int) -> Iterator[Piece]:
 
 
 def shapes(settings: "PictureSettings") -> dict[str, tuple[int, ...]]:
-    """Expected shape of each of its tensors in the file of a model."""
+    """Names and shapes of its tensors in the file of a model."""
     size, tokens, (rows, columns) = settings.encoder["hidden_size"], TOKENS[settings.encoder["model_type"]], settings.places
     table: dict[str, tuple[int, ...]] = {f"encoder.embeddings.{name}": (1, 1, size) for name in tokens}
     table[POSITIONS] = (1, len(tokens) + rows * columns, size)
@@ -60,7 +60,7 @@ def weights(settings: "PictureSettings", theirs: Mapping[str, Tensor]) -> dict[s
 
 
 def describe_config(settings: "PictureSettings") -> dict[str, Any]:
-    """Settings of the encoder, as our config has them."""
+    """Settings of our config for its network."""
     table = settings.encoder
     patches = VitPart(
         hidden_size=table["hidden_size"],
