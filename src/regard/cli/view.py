@@ -176,15 +176,17 @@ def _record(
     options: Mapping[str, str],
     load: "Callable[[Path, int | None, str, Mapping[str, str]], Predictor]",
 ) -> "Trace":
-    """What the model of a directory does with an input; `load` opens a model that `regard train` made."""
+    """Trace of what the model of a directory does with an input; `load` opens a model that `regard train` made."""
     from regard.interop.huggingface.local_directory import is_model_directory, trace_input
 
     if is_model_directory(path):
         if options:
             raise DataError(f"--{next(iter(options))} is for a model that `regard train` made; drop it")
-        from regard.training.device import choose
+        from regard.training.device import select_device
 
-        return dataclasses.replace(trace_input(path, text, beam=beam, device=str(choose(device))), name=path.resolve().name)
+        return dataclasses.replace(
+            trace_input(path, text, beam=beam, device=str(select_device(device))), name=path.resolve().name
+        )
     model = load(path, beam, device, options)
     text = model.complete(text)
     if not model.is_known(text):
