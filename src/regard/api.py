@@ -17,7 +17,7 @@ from regard.config.section import Section, check_kind, named_settings
 from regard.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from regard.data.codec import Report
+    from regard.data.codec import DataReport
     from regard.inference.predictor import Predictor
     from regard.tasks import TaskConfig
     from regard.training.experiment import Experiment
@@ -168,7 +168,7 @@ def check_configs(task: str, configs: "Sequence[TaskConfig]") -> None:
         buildable(config)
 
 
-def build_experiment(task: str, config: "TaskConfig", out: Path | None = None) -> "tuple[Experiment, Report]":
+def build_experiment(task: str, config: "TaskConfig", out: Path | None = None) -> "tuple[Experiment, DataReport]":
     """The experiment of a config; parts of it that do not fit each other are a ConfigError."""
     from regard import tasks
 

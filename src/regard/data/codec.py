@@ -1,7 +1,7 @@
 """Parts that codecs of all modalities share: the report on encoded records, and the refusal of unknown labels."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from regard.data.split import HeldOut
 from regard.errors import DataError
@@ -14,6 +14,16 @@ LOG_NAMES = {"encoded": "kept"}
 """Fields of a report whose name in a log is another."""
 
 OverLong = Literal["truncate", "drop"]
+
+
+@runtime_checkable
+class DataReport(Protocol):
+    """Report of a task on the data that it reads: its text is printed before a training, its notes go to the log."""
+
+    @property
+    def held_out(self) -> HeldOut | None: ...
+
+    def notes(self) -> dict[str, Any]: ...
 
 
 class Report(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, cast
 from torch import nn
 
 from regard import registry
-from regard.data.codec import Report
+from regard.data.codec import DataReport
 from regard.tasks.kinds.text import TextConfig
 from regard.tasks.kinds.types import BoundTask, Task, TaskConfig, Writes, family
 from regard.training.experiment import Experiment
@@ -33,7 +33,7 @@ def bind(name: str) -> BoundTask:
     return BoundTask(name, task, family(task.Config))
 
 
-def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+def experiment(name: str, config: TaskConfig, out: Path | None = None) -> tuple[Experiment, DataReport]:
     """The experiment for the training loop, and the report on the encoded records; `out` is the run directory."""
     task = find(name)
     experiment, report = family(config).experiment(name, task, config, out)

@@ -17,7 +17,7 @@ from torch import nn
 from regard.alignment.heads import Head
 from regard.config import Dropout, Search, Train
 from regard.config.section import complete
-from regard.data.codec import Report
+from regard.data.codec import DataReport
 from regard.metrics.text import Measurement, Metrics
 from regard.training.experiment import Experiment
 
@@ -71,7 +71,7 @@ class Writes(Task, Protocol):
 class Family(Protocol):
     """Protocol of the module of a family."""
 
-    def experiment(self, name: str, task: Task, config: Any, out: Path | None = None) -> tuple[Experiment, Report]: ...
+    def experiment(self, name: str, task: Task, config: Any, out: Path | None = None) -> tuple[Experiment, DataReport]: ...
 
     def build(self, config: Any, codec: Any) -> nn.Module: ...
 
