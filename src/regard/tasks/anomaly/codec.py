@@ -36,7 +36,8 @@ class AnomalyCodec:
     def fit(cls, records: Sequence[SeriesRecord], data: AnomalyData) -> "AnomalyCodec":
         """Scales of training rows, which `records` hold and no others; synthetic series have columns of their own."""
         series = SeriesCodec.fit(records, series_settings(data))
-        columns = replace(series.columns, **({"label": data.label} if data.train else COLUMNS))
+        changes: dict[str, Any] = {"label": data.label} if data.train else dict(COLUMNS)
+        columns = replace(series.columns, **changes)
         return cls(replace(series, columns=columns), bounds(data))
 
     def adapt(self, data: AnomalyData) -> "AnomalyCodec":

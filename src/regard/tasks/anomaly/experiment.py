@@ -262,7 +262,7 @@ def build_network(config: AnomalyConfig, sizes: Sizes) -> Detector:
         )
     if not 0 < config.model.alarm_rate < 1:
         raise ConfigError(f"model.alarm_rate needs to be a share between 0 and 1, got {config.model.alarm_rate}")
-    return Detector(config.model, config.dropout, sizes)  # type: ignore[arg-type]
+    return Detector(config.model, config.dropout, sizes)
 
 
 def build_small(config: AnomalyConfig) -> Detector:

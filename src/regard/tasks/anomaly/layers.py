@@ -43,12 +43,12 @@ class Patches(nn.Module):
         missing = (~source.observed).to(source.data)
         time = source.data.shape[1]
         features = torch.cat((source.data, missing, source.past, source.known[:, :time]), -1)
-        embedded: Data = self.positions(self.embedding(features.unflatten(1, (self.count, self.patch)).flatten(2)))
+        embedded: Data = self.positions(self.embedding(features.reshape(len(features), self.count, -1)))
         return embedded
 
     def keep(self, source: SeriesSource) -> Bool[Tensor, "batch patches"]:
         """True for patches in which the series has begun."""
-        return source.keep.unflatten(1, (self.count, self.patch)).any(2)
+        return source.keep.reshape(-1, self.count, self.patch).any(2)
 
 
 class EncoderLayer(nn.Module):

@@ -80,4 +80,4 @@ class WindowMemory(nn.Module):
             weights=weights,
         )
         looked = None if attended.weights is None else attended.weights[0, 0][:, None, None]
-        return attended.context[0, 0].unflatten(1, (self.window, self.targets)), looked
+        return attended.context[0, 0].reshape(-1, self.window, self.targets), looked

@@ -80,7 +80,7 @@ class Reconstruction(nn.Module):
         squeezed = self.expand(self.squeeze(gathered)) + self.slots
         spread, looked = attend(self.spread, self.queries, Encoded(squeezed), weights)
         looks |= {} if looked is None else {"decoder": looked}
-        return Detection(self.head(spread).unflatten(-1, (-1, self.targets)).flatten(1, 2), weights=looks)
+        return Detection(self.head(spread).reshape(len(data), -1, self.targets), weights=looks)
 
 
 class Memory(nn.Module):
@@ -118,7 +118,7 @@ class Forecast(nn.Module):
             looks |= {} if looked is None else {f"encoder.{number}": looked}
         forecasts = self.head(data[:, :-1])
         expected = torch.cat((self.first.expand(len(data), 1, -1), forecasts), 1)
-        return Detection(expected.unflatten(-1, (-1, self.targets)).flatten(1, 2), weights=looks)
+        return Detection(expected.reshape(len(data), -1, self.targets), weights=looks)
 
 
 class Association(nn.Module):
@@ -152,7 +152,7 @@ class Association(nn.Module):
             measured.append(discrepancy(prior, series))
             learned.append(discrepancy(prior, series.detach()))
             fixed.append(discrepancy(prior.detach(), series))
-        expected = self.head(data).unflatten(-1, (-1, self.targets)).flatten(1, 2)
+        expected = self.head(data).reshape(len(data), -1, self.targets)
         penalty = self.weight * (torch.stack(learned).mean() - torch.stack(fixed).mean())
         by_step = torch.stack(measured).mean(0).repeat_interleave(self.patches.patch, 1)
         return Detection(expected, by_step, penalty, looks if weights else {})

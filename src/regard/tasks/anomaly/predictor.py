@@ -32,7 +32,7 @@ from regard.tasks.anomaly.model import Detector
 from regard.tasks.anomaly.scoring import Postprocess, Rows, Scorer, Scores, collate, format_steps
 from regard.tasks.anomaly.stream import stream_table
 from regard.viewer.record import record as record_network
-from regard.viewer.trace import Example, Trace
+from regard.viewer.trace import Example, Graph, Trace
 
 AXES = {"latents": ("latents", "patches"), "decoder": ("patches", "latents"), "memory": ("window", "memory")}
 """Axes of the queries and of the keys of attentions that are not between patches; places of a memory are training rows."""
@@ -241,7 +241,8 @@ class AnomalyPredictor(Predictor):
 
     def trace(self, inputs: Any, *args: Any, **options: Any) -> Trace:
         """Attention weights in the window of each table's highest score."""
-        examples, graph = list[Example](), None
+        examples = list[Example]()
+        graph: Graph | None = None
         for number, source in enumerate(split_inputs(inputs)[1], 1):
             for record in self.read(source, number):
                 recorder = record_network(self.model, graph=graph is None)

@@ -41,7 +41,8 @@ class SeriesStream:
     def push(self, rows: Rows, times: Sequence[str]) -> Iterator[tuple[str, float]]:
         """Times and scores of the steps that became final."""
         self.count += len(rows)
-        self.waiting.extend(zip(times, rows.observed.any(1).tolist(), strict=True))
+        observed: Any = rows.observed.any(1)
+        self.waiting.extend(zip(times, observed.tolist(), strict=True))
         return self.release(self.scorer.push(rows))
 
     def release(self, scores: Scores) -> Iterator[tuple[str, float]]:
@@ -120,7 +121,8 @@ def stream_table(source: str, codec: AnomalyCodec, build: Build) -> Iterator[tup
     """
     if source.endswith((".parquet", ".pq")):
         raise DataError(f"{source} is Parquet, and a stream has rows of CSV; score the table without --stream")
-    with closing(lines(source, bounds=codec.limits)) as texts:
+    generator: Any = lines(source, bounds=codec.limits)
+    with closing(generator) as texts:
         first = next(texts)
         delimiter = max(DELIMITERS, key=first.text.count)
         names = [name.strip() for name in _split(first, delimiter)]
