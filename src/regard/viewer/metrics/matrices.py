@@ -64,7 +64,7 @@ def reduce_bytes(cells: Bytes, rows: int, columns: int, signed: bool) -> Bytes:
 
 def _all(attention_map: AttentionMap, film: Iterable[Frame]) -> list[Array]:
     weights = (attention_map.weights, *(frame.weights.get(attention_map.name) for frame in film))
-    return [each for each in weights if each is not None]
+    return [array for array in weights if array is not None]
 
 
 def _head(weights: Array) -> Array:
