@@ -7,7 +7,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from regard import cli
+from regard import cli, tasks
 from regard.errors import ConfigError, DataError
 from regard.inference.load import load
 from regard.tasks.forecast.predictor import ForecastPredictor
@@ -136,7 +136,7 @@ def test_rows_that_a_split_leaves_unused_are_not_tested_on(tmp_path, sales):
     from .tables import build
 
     experiment, _ = build(sales, "data.split=60,10,10")
-    predictor = ForecastPredictor(None, experiment.config, experiment.codec, experiment.model)
+    predictor = ForecastPredictor(tasks.bind("forecast"), experiment.config, experiment.codec, experiment.model)
     windows = predictor.select_windows(predictor.read_table(sales))
     assert sorted({window.origin for window in windows}) == list(range(70, 76))
 
