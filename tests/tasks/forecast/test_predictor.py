@@ -192,6 +192,7 @@ def test_a_frame_is_forecast_and_evaluated_as_its_file_is(predictor, future, sal
     assert predictor.evaluate(Frame(sales)) == predictor.evaluate(sales)
 
 
+@pytest.mark.unhooked  # whole commands, whose shapes the tests of their parts check
 def test_the_commands_train_forecast_explain_and_evaluate(run, sales, future, tmp_path):
     plot, why = tmp_path / "next.png", tmp_path / "why.json"
     predicted = run_command("predict", run, future, "--plot", plot, "--explain", why, "--json", "--levels", "0.1,0.5,0.9")
