@@ -78,7 +78,6 @@ def test_a_toml_file_comes_before_what_is_named(tmp_path):
             {"model": {"attention": "my_scores.py"}},
             "model.attention needs a class of the file my_scores.py: model.attention=my_s",
         ),
-        ({"components": 3}, "a component is handed over as a class, a Python file or the name of an installed one, got int"),
         ({"components": "nowhere.py"}, "nowhere.py is missing; give the Python file that holds the component"),
         ({"data": {"lr": 3}}, r"did you mean train\.learning_rate\?"),
     ],
@@ -97,6 +96,10 @@ def test_a_value_of_another_type_in_a_dataclass_is_refused_too(tmp_path):
         regard.train("reverse", train=Train(learning_rate="abc"), out=tmp_path / "run")
     with pytest.raises(ConfigError, match="train needs to be a table of settings, got int"):
         regard.train("reverse", train=3, out=tmp_path / "run")
+    with pytest.raises(
+        ConfigError, match="a component is handed over as a class, a Python file or the name of an installed one, got int"
+    ):
+        regard.train("reverse", components=3, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -140,9 +140,12 @@ def test_commands_and_options_in_the_prose_exist(name):
 
 
 def test_settings_in_the_prose_are_listed_by_regard_show():
-    page = subprocess.run(
-        [sys.executable, "-m", "regard", "show", "translate"], capture_output=True, text=True, encoding="utf-8"
-    ).stdout
+    page = "".join(
+        subprocess.run(
+            [sys.executable, "-m", "regard", "show", task], capture_output=True, text=True, encoding="utf-8"
+        ).stdout
+        for task in ("translate", "forecast")
+    )
     for name in READMES:
         settings = re.findall(r"--([a-z]+\.[a-z_]+)", (TOP / name).read_text(encoding="utf-8"))
         assert len(settings) > 5

@@ -63,7 +63,8 @@ class Model:
             whole = sum(len(texts[place]) * at for at, place in enumerate(places, 1)) / 7
             for place in places:
                 score = -whole / len(texts[place])
-                answer = SimpleNamespace(text=texts[place][::-1], score=score, boxes=None, weights=None, links=None)
+                fields = dict.fromkeys(("boxes", "weights", "links", "fields"))
+                answer = SimpleNamespace(text=texts[place][::-1], score=score, **fields)
                 yield place, DataError("no finite scores") if "!" in texts[place] else [answer]
 
 

@@ -112,6 +112,7 @@ def test_every_line_is_answered_as_if_it_had_been_whole(monkeypatch):
     assert found == (Unanswered(1, 4), "\n".join(said))
 
 
+@pytest.mark.filterwarnings("ignore:input.1 has more than the 3 tokens that the model reads")
 def test_what_is_left_of_a_line_is_not_the_next_one(monkeypatch):
     model = stopping(search=Search(max_length=3))
     long = "Tom chases Jerry " * 400

@@ -53,6 +53,7 @@ def test_a_command_has_the_options_that_tasks_declare_for_it():
         "levels": ("predict",),
         "plot": ("predict",),
         "question": ("predict", "view"),
+        "threshold": ("predict",),
     }
     shown = {command: CliRunner().invoke(app, [command, "--help"]).output for command in ("predict", "view", "evaluate")}
     for option in registry.task_options():

@@ -166,8 +166,7 @@ def test_an_option_that_there_is_not_is_answered_with_the_nearest(predictor, inp
         predictor.predict(inputs, quux=3)
 
 
+@pytest.mark.unhooked  # the check of types would raise first
 def test_what_is_neither_an_input_nor_several_is_refused():
-    with pytest.raises(
-        TypeError, match=r"an input is a text, a path or a record, got int; several are a list of them|violates"
-    ):
+    with pytest.raises(TypeError, match="an input is a text, a path or a record, got int; several are a list of them"):
         split_inputs(3)

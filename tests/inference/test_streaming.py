@@ -56,6 +56,7 @@ def test_settings_of_the_search_are_heeded(search):
     assert "".join(model.stream("Tom chases Jerry")) == answer(model, "Tom chases Jerry")
 
 
+@pytest.mark.filterwarnings("ignore:input.1 has nothing in it that the model knows")
 def test_an_empty_text_and_an_empty_answer_are_texts():
     model = trained()
     assert "".join(model.stream("")) == answer(model, "")
