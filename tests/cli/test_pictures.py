@@ -63,7 +63,7 @@ def test_a_damaged_picture_in_a_file_costs_no_other_its_answer(run, tmp_path):
     assert f"list.txt:4: {none} is no PNG, JPEG or WebP picture" in done.stderr
     assert "list.txt:2 has no answer (2 such in all): 2 have a file that cannot be read; such" in done.stderr
     assert "\n5 lines in " in done.stderr
-    assert f"{trace}: 3 traced. Recording took" in done.stderr
+    assert f"{trace}: traced inputs: 3. Recording took" in done.stderr
     assert " \n" not in done.stderr
 
 

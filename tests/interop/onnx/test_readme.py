@@ -21,6 +21,7 @@ SOURCES = ["Tom chases Jerry", "a cat sees the dog", "Tom chases a zebra", "Tom 
 """Known words, one unknown word, and more than the model reads."""
 
 
+@pytest.mark.filterwarnings("ignore:input.4 has more than the 255 tokens that the model reads")
 def test_the_page_answers_as_the_run_does(home, exported):
     expected = [answer.text for answer in regard.load(home / "run", "cpu").predict(SOURCES, beam=1)]
     assert answers(exported, *SOURCES) == expected

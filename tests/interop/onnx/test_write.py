@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.unhooked, pytest.mark.timeout(600)]
 
 
 def test_a_directory_holds_two_graphs_with_their_weights_inside_and_all_that_text_needs(home, exported):
-    assert (home / "said").read_text().startswith(f"{exported}: ONNX graphs in float32, ")
+    assert (home / "said").read_text().startswith(f"{exported}: graphs of ONNX in float32, ")
     names = {each.name for each in exported.iterdir()}
     assert {ENCODER, STEP, "config.toml", "codec.json", manifest.NAME} <= names
     assert MODEL not in names
@@ -53,7 +53,7 @@ def test_the_command_writes_a_directory_or_one_file_that_other_commands_open(run
     out = tmp_path / name
     done = CliRunner().invoke(app, ["export", str(run), "--to", "onnx", "--out", str(out)])
     assert done.exit_code == 0, done.output
-    assert f"{out}: ONNX graphs in float32" in done.output
+    assert f"{out}: graphs of ONNX in float32" in done.output
     assert [each.name for each in tmp_path.iterdir()] == [name]
     asked = [CliRunner().invoke(app, ["predict", str(each), "Tom chases Jerry", "--align"]) for each in (run, out)]
     assert [each.exit_code for each in asked] == [0, 0]

@@ -40,7 +40,9 @@ def test_an_empty_index_finds_nothing(tmp_path):
 def test_vectors_without_names_and_questions_of_another_size_are_refused():
     with pytest.raises(ValueError, match=r"one name for each vector, .* got shape \(3, 2\) and 2 names"):
         Index(VECTORS, NAMES[:2])
-    with pytest.raises(ValueError, match=r"holds vectors of 2 numbers, got questions of shape \(1, 3\); ask with the model"):
+    with pytest.raises(
+        ValueError, match=r"holds vectors of 2 numbers, got questions of shape \(1, 3\); query with the model"
+    ):
         Index(VECTORS, NAMES).search(torch.ones(1, 3))
     with pytest.raises(ValueError, match="a search gives 1 hit or more, got 0"):
         Index(VECTORS, NAMES).search(torch.ones(1, 2), most=0)
