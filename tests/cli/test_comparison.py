@@ -11,8 +11,8 @@ def test_metrics_of_other_predictors_have_their_name_before_a_dot():
 
 def test_others_stand_below_the_model():
     assert format_table(FIGURES).splitlines() == [
-        "             f1   auc",
-        "model     50.00  7.25",
-        "k_means   40.00     -",
-        "pca      100.00     -",
+        "             f1     auc",
+        "model     50.00  7.2500",
+        "k_means   40.00       -",
+        "pca      100.00       -",
     ]

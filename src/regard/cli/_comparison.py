@@ -1,6 +1,6 @@
 """Tables of metrics in which other predictors stand beside the model: figures called NAME.METRIC are theirs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 MODEL = "model"
 """Row of the model itself."""
@@ -22,9 +22,9 @@ def format_table(figures: Mapping[str, float | None]) -> str:
     """Table with a row for the model and one for each other predictor, and a column for each metric."""
     columns = metrics_of_table(figures)
     others = dict.fromkeys(name.partition(".")[0] for name in figures if is_compared(name))
-    rows = [[MODEL, *(_format(figures[column]) for column in columns)]]
-    rows += [[name, *(_format(figures.get(f"{name}.{column}")) for column in columns)] for name in others]
-    table = [["", *columns], *rows]
+    values = [[figures[column], *(figures.get(f"{name}.{column}") for name in others)] for column in columns]
+    table = [["", MODEL, *others], *([column, *_format(row)] for column, row in zip(columns, values, strict=True))]
+    table = [list(row) for row in zip(*table, strict=True)]
     widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
     return "\n".join(
         "  ".join(
@@ -34,5 +34,7 @@ def format_table(figures: Mapping[str, float | None]) -> str:
     )
 
 
-def _format(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+def _format(values: Sequence[float | None]) -> list[str]:
+    """Values of a metric: percentages with two digits, and numbers below 10 with four."""
+    digits = 2 if any(value is not None and abs(value) >= 10 for value in values) else 4
+    return ["-" if value is None else f"{value:.{digits}f}" for value in values]

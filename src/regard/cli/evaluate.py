@@ -73,8 +73,7 @@ def evaluate(
     renamed = {name: columns_given[f"data.{name}"] for name in data.columns if f"data.{name}" in columns_given}
     records = model.read_table(test, **renamed)
     figures, errors = measure(model, records, beam)
-    text = (model.tabulate(figures) or format_figures(figures)) if not as_json else None
-    typer.echo(text or json.dumps(figures_to_dict(figures), ensure_ascii=False))
+    typer.echo(json.dumps(figures_to_dict(figures), ensure_ascii=False) if as_json else format_figures(figures))
     if test == data.train:
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.select_fitting(records)):
@@ -133,7 +132,7 @@ def _held_out(data: Any, directory: Path) -> str:
 def format_figures(figures: "Metrics") -> str:
     """Metrics as text: a score with its interval on each line, scores by length below their name.
 
-    Metrics that other predictors have too are a table, with what they are below it.
+    Metrics that other predictors have too are a table, with the intervals of the model and what they are below it.
     """
     from rich.cells import cell_len  # labels may be of wide letters
 
@@ -145,7 +144,8 @@ def format_figures(figures: "Metrics") -> str:
         if is_compared(name):
             continue
         if name in compared and not isinstance(figure, list):
-            lines.append(f"{name:<{wide}} {figure.signature}")
+            interval = f"95 % [{figure.low:.4g}, {figure.high:.4g}]   " if figure.low < figure.high else ""
+            lines.append(f"{name:<{wide}} {interval}{figure.signature}")
         elif isinstance(figure, list):
             lines += [
                 name,

@@ -215,10 +215,6 @@ class Predictor(ABC):
     def find_unscored(self, prepared: Sequence[Any], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """Indices of the prepared records that cannot be evaluated, as their scores are not finite, and their errors."""
 
-    def tabulate(self, figures: Metrics) -> str | None:
-        """Metrics as the task's own table; None: a line for each."""
-        return None
-
     def read(self, source: Input, number: int = 1) -> Any:
         """Prepared record of an input; `number` is its place, for messages."""
         if isinstance(source, (str, os.PathLike)):

@@ -14,7 +14,6 @@ from regard.tasks.forecast.evaluation import (
     ScaledForecast,
     WindowErrors,
     select_later_half,
-    split_name,
 )
 from regard.tasks.forecast.linear import LinearMap
 
@@ -103,8 +102,3 @@ def test_quantiles_count_in_the_windows_that_are_judged():
     assert select_later_half(windows).tolist() == [False, False, True, True]
     single = Windows(windows.series, [Span(8, 8)])
     assert select_later_half(single).tolist() == [True]
-
-
-def test_a_figure_names_its_metric_and_its_method():
-    assert split_name("mse seasonal-naive") == ("mse", "seasonal-naive")
-    assert split_name("mse") == ("mse", "")

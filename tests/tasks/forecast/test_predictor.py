@@ -101,7 +101,7 @@ def test_an_evaluation_begins_after_the_rows_that_a_training_has_read(predictor,
     windows = predictor.select_windows(predictor.read_table(sales))
     assert sorted({window.origin for window in windows}) == list(range(75, 86))
     figures = predictor.evaluate(sales)
-    assert figures["mse repeat-last"].value > figures["mse seasonal-naive"].value
+    assert figures["repeat-last.mse"].value > figures["seasonal-naive.mse"].value
     assert figures["coverage80"].low <= figures["coverage80"].value <= figures["coverage80"].high
 
 
@@ -207,7 +207,7 @@ def test_the_commands_train_forecast_explain_and_evaluate(run, sales, future, tm
     evaluated = run_command("evaluate", run, f"--data.test={sales}", "--backtest", "2")
     assert evaluated.exit_code == 0, evaluated.stderr
     names = [line.split("  ")[0] for line in evaluated.stdout.splitlines()[1:5]]
-    assert names == ["patch (trained)", "linear", "seasonal-naive", "repeat-last"]
+    assert names == ["model", "linear", "seasonal-naive", "repeat-last"]
     metrics = json.loads(run_command("evaluate", run, f"--data.test={sales}", "--json").stdout)
     assert metrics["mase"]["value"] > 0
     refused = run_command("predict", run, sales)

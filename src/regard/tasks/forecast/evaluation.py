@@ -259,9 +259,3 @@ def select_later_half(windows: Windows) -> NDArray[np.bool_]:
     """True for the windows of the later half of each series' origins; for all where a half has none."""
     later = np.concatenate([np.arange(span.origins) >= span.origins // 2 for span in windows.spans])
     return later if later.any() and not later.all() else np.ones(len(windows), bool)
-
-
-def split_name(name: str) -> tuple[str, str]:
-    """Metric and method of the name of a figure: "mse linear" is the MSE of the linear forecast, and "mse" the model's."""
-    metric, _, method = name.partition(" ")
-    return metric, method

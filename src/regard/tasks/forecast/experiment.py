@@ -208,7 +208,7 @@ class Judge:
         )
         model.calibration.set(calibrate(model, self.valid, **sizes))
         if self.baselines is None:
-            self.baselines = {f"{metric} {name}": errors[name].means()[metric] for name in BASELINES for metric in COMPARED}
+            self.baselines = {f"{name}.{metric}": errors[name].means()[metric] for name in BASELINES for metric in COMPARED}
         means = errors["model"].means()
         shown = dict.fromkeys((*SHOWN, self.config.train.monitor))
         return {name: means[name] for name in shown} | self.baselines

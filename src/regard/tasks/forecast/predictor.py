@@ -25,10 +25,10 @@ from regard.errors import ConfigError, DataError, DataWarning
 from regard.inference.forward_predictor import AxisWeights, ForwardPredictor, ForwardTrace, unscored_error
 from regard.inference.prediction import Prediction
 from regard.inference.predictor import Input
-from regard.metrics.text import Measurement, Metrics
+from regard.metrics.text import Metrics
 from regard.tasks.forecast import data as tables
 from regard.tasks.forecast.calibration import LEVELS, interpolate_levels
-from regard.tasks.forecast.evaluation import BASELINES, Baselines, evaluate_windows, forecast_batch, split_name
+from regard.tasks.forecast.evaluation import BASELINES, Baselines, evaluate_windows, forecast_batch
 from regard.tasks.forecast.explanation import Explanation, explain, write_json
 from regard.tasks.forecast.forecasts import Forecasts, SeriesForecast
 from regard.tasks.forecast.model import Forecast, Look
@@ -302,29 +302,8 @@ class ForecastPredictor(ForwardPredictor):
         figures: Metrics = {}
         for method in ("model", *BASELINES):
             for name, figure in errors[method].measure(block).items():
-                figures[name if method == "model" else f"{name} {method}"] = figure
+                figures[name if method == "model" else f"{method}.{name}"] = figure
         return figures
-
-    def tabulate(self, figures: Metrics) -> str:
-        """Metrics as a table: a row for each method, and the intervals of the model below."""
-        rows: dict[str, dict[str, Measurement]] = {}
-        own = f"{self.config.model.network} (trained)"
-        for name, figure in figures.items():
-            metric, method = split_name(name)
-            if isinstance(figure, Measurement):
-                rows.setdefault(method or own, {})[metric] = figure
-        columns = [metric for metric in next(iter(rows.values())) if metric != "loss"]
-        wide = max(map(len, rows))
-        lines = [" " * wide + "".join(f"{metric:>11}" for metric in columns)]
-        for method, values in rows.items():
-            lines.append(f"{method:<{wide}}" + "".join(f"{values[metric].value:>11.4f}" for metric in columns))
-        lines.append("")
-        first = next(iter(rows.values()))
-        lines += [
-            f"{metric:<11}{figure.value:>9.4f}   95 % [{figure.low:.4f}, {figure.high:.4f}]   {figure.signature}"
-            for metric, figure in first.items()
-        ]
-        return "\n".join(lines)
 
     def find_unscored(self, prepared: Sequence[SeriesRecord], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """Indices of the series whose forecasts are not finite, and their errors."""
