@@ -104,4 +104,4 @@ def watched(browser):
         opened = Watched(browser, Path(folder))
         yield opened
         opened.close()
-        assert opened.faults == []
+        assert opened.faults == [], opened.faults

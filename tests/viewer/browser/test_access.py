@@ -110,3 +110,4 @@ def test_axe_finds_nothing_on_a_page_that_takes_a_new_input(watched, axe):
     with Server([translation()], model=Model("text", lambda text: [translation()])) as server:
         page = watched.show(server.url, tiles=True, bypass_csp=True)
         assert violations(page, axe) == []
+    watched.faults = [fault for fault in watched.faults if "404" not in fault]  # the favicon, which the policy forbids

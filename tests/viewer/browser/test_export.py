@@ -25,6 +25,7 @@ def saved(page, button: str) -> bytes:
     with page.expect_download() as waiting:
         page.get_by_role("button", name=button).click()
     page.keyboard.press("Escape")
+    page.get_by_role("button", name=button).wait_for(state="detached")  # else the next key opens what is about to close
     return waiting.value.path().read_bytes()
 
 

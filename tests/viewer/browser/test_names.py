@@ -42,7 +42,7 @@ def test_sorted_heads_keep_their_names(page):
     until(page, "document.querySelectorAll('.heads-name').length === 12")
     told = page.locator(".heads-name").all_inner_texts()
     labels = [each.get_attribute("aria-label") for each in page.locator("[role=gridcell]").all()]
-    wanted = ["L{} H{}".format(*(part.split()[1] for part in label.split(", ")[:2])) for label in labels]
+    wanted = ["L{} H{}".format(*(part.split()[1] for part in label.split(": ")[1].split(", ")[:2])) for label in labels]
     assert told == wanted
     assert sorted(told) == [f"L{layer} H{head}" for layer in range(3) for head in range(4)]
     sizes = "[...document.querySelectorAll('.heads-name')].map(each => [each.scrollWidth - each.clientWidth, parseFloat(getComputedStyle(each).fontSize)])"

@@ -61,4 +61,7 @@ def test_heads_are_sorted_by_their_alignment_error(watched):
     page = watched.show(render.html([made]), fragment="#m=alignment&o=alignment.up")
     until(page, "document.querySelectorAll('[role=gridcell]').length === 2")
     labels = "[...document.querySelectorAll('[role=gridcell]')].map(each => each.getAttribute('aria-label'))"
-    assert page.evaluate(labels) == ["layer 0, head 1, alignment error 0", "layer 0, head 0, alignment error 0.667"]
+    assert page.evaluate(labels) == [
+        "L0 H1: layer 0, head 1, alignment error 0",
+        "L0 H0: layer 0, head 0, alignment error 0.667",
+    ]

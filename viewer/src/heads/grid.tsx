@@ -95,16 +95,17 @@ export function Grid({ arranged, size }: Given): JSX.Element {
 /** Numbers of heads, which stay above what is scrolled; where heads are ranked a column means nothing. */
 function Top({ surface, columns, scroll }: { surface: Surface; columns: number; scroll: number }): JSX.Element {
   const inOrder = headsOrder.value === null;
+  const role = inOrder ? "columnheader" : undefined; // a header without a name is none
   const shown = [...new Set(surface.cells.map((cell) => cell.column))].sort((left, right) => left - right);
   return (
-    <div role="row" aria-rowindex={1} class="heads-top" style={{ transform: `translateY(${scroll}px)` }}>
-      <span role="columnheader" aria-colindex={1} class="heads-corner">
+    <div role={inOrder ? "row" : undefined} aria-rowindex={inOrder ? 1 : undefined} aria-hidden={!inOrder} class="heads-top" style={{ transform: `translateY(${scroll}px)` }}>
+      <span role={role} aria-colindex={inOrder ? 1 : undefined} class="heads-corner">
         {inOrder ? say("headsColumn") : ""}
       </span>
       {shown.map((column) => (
         <span
-          role="columnheader"
-          aria-colindex={column + 2}
+          role={role}
+          aria-colindex={inOrder ? column + 2 : undefined}
           key={column}
           class="heads-column"
           style={{ left: `${MARGIN.left + column * surface.size}px`, width: `${surface.size}px` }}
@@ -154,7 +155,7 @@ function GridCell({ cell, size, tab }: { cell: Cell; size: number; tab: boolean 
       role="gridcell"
       aria-colindex={cell.column + 2}
       aria-selected={chosen(cell)}
-      aria-label={cellLabel(cell)}
+      aria-label={headsOrder.value ? `${shortName(cell)}: ${cellLabel(cell)}` : cellLabel(cell)}
       title={cellLabel(cell)}
       data-cell={place(cell)}
       tabIndex={tab ? 0 : -1}
@@ -171,11 +172,16 @@ function GridCell({ cell, size, tab }: { cell: Cell; size: number; tab: boolean 
     >
       {headsOrder.value && (
         <span class="heads-name" aria-hidden="true">
-          {say("headsShort", { layer: cell.attention.layer, head: cell.head })}
+          {shortName(cell)}
         </span>
       )}
     </span>
   );
+}
+
+/** "L3 H7": the name that a sorted head shows. */
+function shortName(cell: Cell): string {
+  return say("headsShort", { layer: cell.attention.layer, head: cell.head });
 }
 
 /** "layer 3, head 7, entropy 1.2": the statistic in sight, or all of them under a picture. */

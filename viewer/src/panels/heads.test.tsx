@@ -128,8 +128,8 @@ it("heads are measured against gold links where there are some, and sorted by th
   payload.runs[0]!.examples[0]!.attentions.forEach((each) => (each.summary.alignment = errors[each.id] ?? each.summary.alignment));
   act(() => void ([store.payload.value, store.headsView.value] = [payload, "alignment"]));
   act(() => void (store.headsOrder.value = { statistic: "alignment", rising: true }));
-  expect(cells()[0]!.getAttribute("aria-label")).toBe("layer 1, head 1, alignment error 0");
-  expect(cells().at(-1)!.getAttribute("aria-label")).toBe("layer 0, head 1, alignment error 1");
+  expect(cells()[0]!.getAttribute("aria-label")).toBe("L1 H1: layer 1, head 1, alignment error 0");
+  expect(cells().at(-1)!.getAttribute("aria-label")).toBe("L0 H1: layer 0, head 1, alignment error 1");
   expect(page.textContent).toContain("alignment error rate (AER)");
   const offered = [...page.querySelectorAll("select")[0]!.options].map((each) => each.value);
   expect(offered).toEqual(["pictures", "entropy", "sink", "distance", "diagonality", "alignment"]);
@@ -223,5 +223,5 @@ it("Tab reaches the selected head even where it is out of sight", () => {
 it("the focus stays with its head when the order changes", () => {
   act(() => cell("layer 1, head 2").focus());
   act(() => void (store.headsOrder.value = { statistic: "sink", rising: false }));
-  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^layer 1, head 2,/);
+  expect(document.activeElement!.getAttribute("aria-label")).toMatch(/^L1 H2: layer 1, head 2,/);
 });
