@@ -270,6 +270,11 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
+    if train.max_epochs is not None and train.max_steps != type(config)().train.max_steps:
+        raise ConfigError(
+            f"train.max_epochs={train.max_epochs:g} and train.max_steps={train.max_steps} are both the length of the "
+            "training: use one of them"
+        )
     if train.schedule == "noam" and train.warmup_steps < 1:
         raise ConfigError(
             f"train.schedule=noam needs train.warmup_steps of 1 or more, got {train.warmup_steps}; the paper has 4000"

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.image.augment import RandomSubset
+from regard.data.image.augment import Compose
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.flip import Flip
 from regard.data.image.augment.light import Light
@@ -9,7 +9,7 @@ from regard.data.image.augmentation import KINDS, parse_augmentation
 
 def test_words_are_changes_in_their_order():
     assert parse_augmentation("none") is None
-    assert parse_augmentation("light+affine") == RandomSubset((Light(), Affine()))
+    assert parse_augmentation("light+affine") == Compose((Light(), Affine()))
     assert all(parse_augmentation(kind) is not None for kind in KINDS)
 
 
@@ -19,7 +19,7 @@ def test_a_word_that_is_none_is_refused():
 
 
 def test_a_word_takes_numbers_behind_colons():
-    assert parse_augmentation("affine:scale=0.3:turn=0+flip:down=0.5") == RandomSubset(
+    assert parse_augmentation("affine:scale=0.3:turn=0+flip:down=0.5") == Compose(
         (Affine(scale=0.3, turn=0.0), Flip(down=0.5))
     )
     assert parse_augmentation("crop:upscale=1").upscale is True

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.image.augment import RandomSubset
+from regard.data.image.augment import Compose
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.crop import Crop
 from regard.data.image.cache import ImageCache
@@ -27,7 +27,7 @@ def loader(sizes, *settings, **more) -> ImageLoader:
     return ImageLoader(ImageCache(examples(*sizes), channels=1), *settings, **{"prefetch": 0, **more})
 
 
-CHANGE = RandomSubset((Affine(), Crop()))
+CHANGE = Compose((Affine(), Crop()))
 
 
 def same(one, other) -> None:

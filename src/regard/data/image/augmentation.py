@@ -4,7 +4,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from regard.data.image.augment import Change, RandomSubset
+from regard.data.image.augment import Change, Compose
 
 KINDS = ("affine", "light", "flip", "crop", "erase")
 
@@ -17,7 +17,7 @@ def parse_augmentation(words: str) -> Change | None:
     if words == "none":
         return None
     changes = tuple(_build_change(*part.split(":"), words=words) for part in words.split("+"))
-    return changes[0] if len(changes) == 1 else RandomSubset(changes)
+    return changes[0] if len(changes) == 1 else Compose(changes)
 
 
 def _build_change(word: str, *settings: str, words: str) -> Change:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.data.batch import pad_present
-from regard.data.image.augment import Change, Sequential
+from regard.data.image.augment import BatchChange, Change
 from regard.data.image.batch import Images, collate_images
 from regard.data.image.bucketing import bucket_images
 from regard.data.image.cache import ImageCache
@@ -85,11 +85,14 @@ class ImageLoader(Loader):
         sizes = {self.cache.sizes[index] for index in indices}
         boxed = any(self.cache.examples[index].boxes is not None for index in indices)
         return (
-            isinstance(self.change, Sequential) and len(sizes) == 1 and not boxed and not any(frames for frames, *_ in sizes)
+            isinstance(self.change, BatchChange)
+            and len(sizes) == 1
+            and not boxed
+            and not any(frames for frames, *_ in sizes)
         )
 
     def _augment_together(self, indices: Sequence[int], step: int) -> "list[_View]":
-        assert isinstance(self.change, Sequential), "uniform images are augmented together"
+        assert isinstance(self.change, BatchChange), "uniform images are augmented together"
         images = torch.stack([self.cache.raw(index) for index in indices]).float() / 255
         augmented = self.change.together(images, self._seed_generator(step))
         return [

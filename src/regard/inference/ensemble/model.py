@@ -43,9 +43,9 @@ class Ensemble(nn.Module):
         join = AVERAGES[average]
         if join is None:
             alike(members)
-            self.decoder = CombinedState([members[0].decoder], (1.0,), probabilities)
+            self.decoder = EnsembleDecoder([members[0].decoder], (1.0,), probabilities)
         else:
-            self.decoder = CombinedState([member.decoder for member in members], self.weights, join)
+            self.decoder = EnsembleDecoder([member.decoder for member in members], self.weights, join)
 
     @property
     def members(self) -> list[Seq2Seq]:
@@ -68,7 +68,7 @@ class Ensemble(nn.Module):
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
 
 
-class CombinedState(nn.Module):
+class EnsembleDecoder(nn.Module):
     """The decoders of several models as one; memory and state are a tuple of theirs.
 
     What the attentions of member n saw comes by their names behind its number; and, where weights are asked for, the mean

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.image.augment import Augmented, Change, RandomSubset, keep_boxes, share
+from regard.data.image.augment import Augmented, Change, Compose, keep_boxes, share
 from regard.data.image.augment.affine import Affine
 from regard.data.image.augment.crop import Crop
 from regard.data.image.augment.erase import Erase
@@ -13,7 +13,7 @@ EVERY = [Affine(), Affine(fill=1.0, stretch=0.2), Crop(0.4), Crop(0.4, upscale=T
 BOXES = torch.tensor([[0.5, 0.5, 0.2, 0.4], [0.05, 0.9, 0.1, 0.2], [0.9, 0.1, 0.1, 0.1]])
 
 
-@pytest.mark.parametrize("change", [*EVERY, RandomSubset(tuple(EVERY))], ids=str)
+@pytest.mark.parametrize("change", [*EVERY, Compose(tuple(EVERY))], ids=str)
 def test_a_change_is_a_pure_function_of_the_picture_and_the_generator(change):
     assert isinstance(change, Change)
     picture, boxes = torch.rand(3, 17, 23), BOXES.clone()
@@ -28,7 +28,7 @@ def test_a_change_is_a_pure_function_of_the_picture_and_the_generator(change):
     assert any(result.shape != one.picture.shape or not torch.equal(result, one.picture) for result in results)
 
 
-@pytest.mark.parametrize("change", [*EVERY, RandomSubset(tuple(EVERY))], ids=str)
+@pytest.mark.parametrize("change", [*EVERY, Compose(tuple(EVERY))], ids=str)
 def test_what_comes_out_is_a_picture_with_boxes_inside(change):
     for seed in range(20):
         picture, boxes, stayed = change(torch.rand(1, 9, 14), np.random.default_rng(seed), BOXES)
@@ -69,7 +69,7 @@ def test_boxes_that_a_later_change_drops_are_found_among_the_first():
             return Augmented(picture, boxes[stayed], stayed)
 
     boxes = torch.arange(16.0).view(4, 4)
-    found = RandomSubset((Drop(1), Drop(0, 2)))(torch.rand(1, 2, 2), np.random.default_rng(0), boxes)
+    found = Compose((Drop(1), Drop(0, 2)))(torch.rand(1, 2, 2), np.random.default_rng(0), boxes)
     assert found.stayed.tolist() == [False, False, True, False]
     assert torch.equal(found.boxes, boxes[[2]])
 

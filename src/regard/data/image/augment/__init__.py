@@ -37,7 +37,7 @@ class Change(Protocol):
 
 
 @runtime_checkable
-class Sequential(Change, Protocol):
+class BatchChange(Change, Protocol):
     """A change that can be made of several pictures of one size at once."""
 
     def together(
@@ -46,8 +46,8 @@ class Sequential(Change, Protocol):
 
 
 @dataclass(frozen=True)
-class RandomSubset:
-    """One change after the other."""
+class Compose:
+    """Composition of changes: one after the other."""
 
     changes: tuple[Change, ...]
 
