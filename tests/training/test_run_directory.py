@@ -194,6 +194,8 @@ def test_what_a_kill_left_behind_is_swept_at_the_start(tmp_path):
     claim(tmp_path)
     (tmp_path / ".tmp-x").write_text("x")
     (tmp_path / "checkpoints" / ".tmp-5").mkdir()
+    (tmp_path / "samples").mkdir()
+    (tmp_path / "samples" / ".tmp-7").write_text("x")  # killed while a sample of the task was written
     claim(tmp_path)
     assert not list(tmp_path.rglob(".tmp-*"))
 

@@ -101,7 +101,9 @@ class RunDirectory:
             raise self._unwritable(error) from error
         if existing or self.entered:
             io.sweep(self.path)  # what a kill left half-written; in a directory that is no run, nothing is ours
-            io.sweep(self.checkpoints)
+            for folder in self.path.iterdir():  # checkpoints, and samples of the task
+                if folder.is_dir() and not folder.is_symlink():
+                    io.sweep(folder)
         existing = existing and has_work(self.path)
         if existing:
             self.manifest()  # of another format, its settings have other names
