@@ -220,7 +220,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 
 
 def _model(what: list[str], beam: int | None, device: str, options: Mapping[str, str]) -> "Model | None":
-    """What records further inputs of a served page: the models of the command, which stay loaded once they were asked."""
+    """Recorder of further inputs of a served page: the models of the command, which stay loaded once they were asked."""
     from regard.viewer.html.server import Model
 
     *paths, last = map(Path, what)

@@ -146,7 +146,7 @@ def measure_windows(errors: Errors, observed: Observed, name: str, block: int = 
 
 
 def measure_rows(rows: NDArray[np.float64], name: str, block: int = 1, seed: int = 0) -> Measurement:
-    """The same of (windows, 2): the sum of the errors of each window, and the number of its values."""
+    """Mean with its interval from (windows, 2): the sum of the errors of each window, and the number of its values."""
     total, count = rows.sum(0)
     if not count:
         return Measurement(float("nan"), float("nan"), float("nan"), f"{name}|blocks:{block}")

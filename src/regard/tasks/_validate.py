@@ -257,7 +257,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
 
 
 def _describe_model(model: Any) -> str:
-    """What a model has, by its settings."""
+    """Description of a model by its settings."""
     if not hasattr(model, "encoder"):
         return f"is {getattr(model, 'network', type(model).__name__)}"
     decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""

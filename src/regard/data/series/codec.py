@@ -64,7 +64,7 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class SeriesCodec:
-    """How series of a table become numbers, and forecasts become values again."""
+    """Codec of series: encodes the series of a table as numbers, and decodes forecasts into values."""
 
     kind: ClassVar[str] = KIND
     reads_files: ClassVar[bool] = True

@@ -30,7 +30,7 @@ class AnomalyCodec:
 
     series: SeriesCodec
     limits: Bounds = field(default_factory=Bounds)
-    """What a compressed table may unpack to."""
+    """Bounds on what a compressed table may unpack to."""
 
     @classmethod
     def fit(cls, records: Sequence[SeriesRecord], data: AnomalyData) -> "AnomalyCodec":
@@ -41,7 +41,7 @@ class AnomalyCodec:
         return cls(replace(series, columns=columns), bounds(data))
 
     def adapt(self, data: AnomalyData) -> "AnomalyCodec":
-        """The same scales with the limits of these settings."""
+        """Codec with these scales and the limits of other settings."""
         return replace(self, limits=bounds(data))
 
     @property

@@ -53,7 +53,7 @@ class AnomalyData(Section):
     batch_size: int = 64
     """Batch size in windows."""
     samples: int = 4
-    """How many synthetic series are generated where no table is given."""
+    """Number of synthetic series that are generated where no table is named."""
     max_bytes: int | None = None
     """Bytes that a compressed table may unpack to; None: 32 MiB, or 100 times its size where that is more."""
     max_records: int | None = None

@@ -73,3 +73,15 @@ class EncoderLayer(nn.Module):
         attended, _ = self.self_attention.attend_self(encoded, weights=weights)
         data = data + self.dropout(attended.context)
         return data + self.dropout(self.feedforward(self.feedforward_norm(data))), attended.weights
+
+
+def run_layers(
+    layers: nn.ModuleList, data: Data, keep: Bool[Tensor, "batch patches"], weights: bool
+) -> tuple[Data, dict[str, Weights]]:
+    """Run encoder layers one after the other; returns their weights too, by the names "encoder.n"."""
+    attended = dict[str, Weights]()
+    for number, layer in enumerate(layers):
+        data, layer_weights = layer(data, keep, weights)
+        if layer_weights is not None:
+            attended[f"encoder.{number}"] = layer_weights
+    return data, attended

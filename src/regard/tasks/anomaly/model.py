@@ -14,7 +14,7 @@ from regard.data.series.batch import SeriesSource
 from regard.models.attention_factory import build_attention
 from regard.tasks.anomaly.baselines import KMeans, Pca
 from regard.tasks.anomaly.config import AnomalyDropout, AnomalyModel
-from regard.tasks.anomaly.layers import EncoderLayer, Patches, Sizes, Values, Weights
+from regard.tasks.anomaly.layers import EncoderLayer, Patches, Sizes, Values, Weights, run_layers
 from regard.tasks.anomaly.memory import WindowMemory
 
 TINY = 1e-4
@@ -28,7 +28,7 @@ class Detection(NamedTuple):
     discrepancy: Float[Tensor, "batch time"] | None = None
     """Association discrepancy of each step (model.detector=association)."""
     penalty: Float[Tensor, ""] | None = None
-    """What a detector adds to the mean squared error of a batch while it is trained."""
+    """Term that a detector adds to the mean squared error of a batch while it is trained."""
     weights: Mapping[str, Weights] = MappingProxyType({})
     """Weights of each attention over the patches, by name."""
 
@@ -71,10 +71,7 @@ class Reconstruction(nn.Module):
 
     def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
         data, keep = self.patches(source), self.patches.keep(source)
-        looks = dict[str, Weights]()
-        for number, layer in enumerate(self.encoder):
-            data, looked = layer(data, keep, weights)
-            looks |= {} if looked is None else {f"encoder.{number}": looked}
+        data, looks = run_layers(self.encoder, data, keep, weights)
         gathered, looked = attend(self.gather, self.latents, Encoded(self.norm(data), keep), weights)
         looks |= {} if looked is None else {"latents": looked}
         squeezed = self.expand(self.squeeze(gathered)) + self.slots
@@ -112,10 +109,7 @@ class Forecast(nn.Module):
 
     def forward(self, source: SeriesSource, weights: bool = False, places: Int[Tensor, " batch"] | None = None) -> Detection:
         data, keep = self.patches(source), self.patches.keep(source)
-        looks = dict[str, Weights]()
-        for number, layer in enumerate(self.encoder):
-            data, looked = layer(data, keep, weights)
-            looks |= {} if looked is None else {f"encoder.{number}": looked}
+        data, looks = run_layers(self.encoder, data, keep, weights)
         forecasts = self.head(data[:, :-1])
         expected = torch.cat((self.first.expand(len(data), 1, -1), forecasts), 1)
         return Detection(expected.reshape(len(data), -1, self.targets), weights=looks)

@@ -255,7 +255,7 @@ class AnomalyPredictor(Predictor):
         return Trace(self.name, tuple(examples), graph)
 
     def trace_worst(self, record: SeriesRecord) -> Example:
-        """What the attentions look at in the window that ends a little after the step of the highest score."""
+        """Attention weights in the window that ends a little after the step of the highest score."""
         series, window = self.codec.encode(record), self.config.data.window
         scores = score_series(self.model, "model", series, self.config)
         worst = int(np.nanargmax(scores)) if not np.isnan(scores).all() else 0

@@ -15,7 +15,7 @@ class ForecastModel(Section):
     """The network: patches (PatchTST), variates as tokens (iTransformer), a linear map (DLinear), an LSTM or GRU
     encoder-decoder with attention, a Transformer encoder-decoder, or the temporal fusion transformer."""
     output: Literal["points", "quantiles", "normal", "student_t", "negative_binomial"] = "quantiles"
-    """What is forecast for each value: points, quantiles, or the parameters of a distribution."""
+    """Form of the forecast of each value: points, quantiles, or the parameters of a distribution."""
     error: Literal["mse", "mae", "huber"] = "mse"
     """Loss of model.output=points."""
     normalise: Literal["window", "last", "none"] = "window"

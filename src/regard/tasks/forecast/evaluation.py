@@ -154,7 +154,7 @@ class InSample(NamedTuple):
 
 
 class History:
-    """What naive forecasts and scaled metrics know of a series at each origin."""
+    """History of a series at each origin, for naive forecasts and scaled metrics."""
 
     def __init__(self, series: EncodedSeries, season: int):
         self.season = season

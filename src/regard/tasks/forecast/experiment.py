@@ -66,7 +66,7 @@ class ForecastConfig(TaskConfig):
 
 
 class SeriesReport(NamedTuple):
-    """What a training reads: series, windows, and the look-back that was chosen."""
+    """Inputs of a training: series, windows, and the look-back that was chosen."""
 
     series: int
     windows: int

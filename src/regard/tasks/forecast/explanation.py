@@ -43,11 +43,11 @@ class Explanation(NamedTuple):
     effects: Array
     """Effect of masking each segment."""
     step_effects: Array
-    """The same of each step of the horizon: (horizon, segments)."""
+    """Value for each step of the horizon: (horizon, segments)."""
     attention: Array | None
     """Weight of each segment, which sum to 1; None where a network has no attention over time."""
     step_attention: Array | None
-    """The same of each step of the horizon, where each looks for itself: (horizon, segments)."""
+    """Value for each step of the horizon, where each attends for itself: (horizon, segments)."""
     variables: tuple[str, ...]
     variable_effects: Array
     """Effect of masking each variable on each target: (targets, variables)."""

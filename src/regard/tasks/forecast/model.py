@@ -114,7 +114,7 @@ class ReversibleNorm(nn.Module):
 
 
 class CovariateHead(nn.Module):
-    """What covariates add to the forecast of a network that does not read them: a small network of each step's own.
+    """Contribution of covariates to the forecast of a network that does not read them: a small network of each step's own.
 
         added_t = W₂ gelu(W₁ [known_t; static])
 

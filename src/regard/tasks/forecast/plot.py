@@ -80,7 +80,7 @@ def _shade(panel: "Axes", past: Any, explanation: Explanation, weights: Any) -> 
 
 
 def _steps(panel: "Axes", explanation: Explanation) -> None:
-    """What each step of the horizon looked at, or what masking changes in it."""
+    """Heat map of each step of the horizon: its attention, or its change under masking."""
     matrix = explanation.step_effects if explanation.step_attention is None else explanation.step_attention
     name = "effect of masking" if explanation.step_attention is None else "attention"
     image = panel.imshow(matrix, aspect="auto", cmap="YlOrBr", interpolation="nearest", vmin=0)

@@ -94,7 +94,7 @@ def _pictures(subject: Subject, keys: Image, chosen: list[int]) -> Drawing:
 
 
 def _left_out(subject: Subject, chosen: list[int]) -> str | None:
-    """How many of the queries are shown, where these are not all."""
+    """Note on the number of queries shown, where these are not all."""
     return None if len(chosen) == len(subject.rows) else f"{len(chosen)} of {len(subject.rows)} queries"
 
 

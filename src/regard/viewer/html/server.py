@@ -38,11 +38,11 @@ column of the tile, whether exact values are wanted, and whether smaller levels 
 
 
 MOST_BYTES = {"text": 1 << 20, "picture": 20 << 20}
-"""What an input that is sent may take."""
+"""Maximum bytes of an input that is sent."""
 LONGEST = 100_000
 """Characters of a text that is sent."""
 SENT_AS = {"text": "application/json", "picture": "application/octet-stream"}
-"""How an input is sent. A foreign page may send neither without asking first, and it is never allowed to."""
+"""Content types of inputs. A foreign page may send neither without asking first, and it is never allowed to."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 server.busy.release()
 
         def _foreign(self) -> bool:
-            """Whether the browser says that another page sent this."""
+            """True if the browser says that another page sent this."""
             return self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin"
 
         def _say(self, status: HTTPStatus, text: str) -> None:

@@ -144,7 +144,7 @@ def real_places(inputs: Mapping[str, Any], axis: str, number: int, count: int) -
 
 
 def read_output(output: Any) -> tuple[Tensor, str]:
-    """What is compared: logits, or the last state of a model without them, with the name of the measure."""
+    """Output that is compared: logits, or the last state of a model without them, with the name of the measure."""
     for name in ("logits", "logits_per_image", "start_logits"):
         if isinstance(getattr(output, name, None), Tensor):
             return getattr(output, name), "probability"

@@ -189,7 +189,7 @@ class External:
 
     @property
     def advice(self) -> str:
-        """How attentions of this model can be heard, where none was."""
+        """Advice on how attentions of this model can be recorded, where none was."""
         config = getattr(self.model, "config", None)
         implementation = getattr(config, "_attn_implementation", None)
         if implementation in (None, "regard", "sdpa"):
