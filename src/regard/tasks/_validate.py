@@ -259,7 +259,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
 def _describe_model(model: Any) -> str:
     """Description of a model by its settings."""
     if not hasattr(model, "encoder"):
-        return f"is {getattr(model, 'network', type(model).__name__)}"
+        return f"is {getattr(model, 'network', getattr(model, 'kind', type(model).__name__))}"
     decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
     return f"has a {model.encoder} encoder{decoder} and the attention {model.attention.name}"
 
