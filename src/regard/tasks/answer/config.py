@@ -56,13 +56,13 @@ class StoryData(Section):
 class AnswerModel(Section):
     """A network that reads a story as a memory of sentences, or as one text, and answers with a class."""
 
-    kind: Literal["memory", "dynamic", "entity", "reader"] = "memory"
-    """The network: an end-to-end memory network, a dynamic memory network (DMN+), a recurrent entity network, or an
-    attentional reader, which encodes all words of the story and attends once."""
+    kind: Literal["memory", "dynamic", "entity", "universal", "reader"] = "memory"
+    """The network: an end-to-end memory network, a dynamic memory network (DMN+), a recurrent entity network, a universal
+    Transformer over sentences, or an attentional reader, which encodes all words of the story and attends once."""
     hidden_size: int = 64
     """Size of the vectors of a network."""
     hops: int = 3
-    """Hops of attention over the memory, each asking with what the hop before has read."""
+    """Hops of attention over the memory, each asking with what the hop before has read; steps of a universal Transformer."""
     tying: Literal["adjacent", "layerwise"] = "adjacent"
     """Weight tying of a memory network: the output embedding of a hop is the input embedding of the next, or all hops share
     both."""
@@ -74,6 +74,8 @@ class AnswerModel(Section):
     """Random noise of the temporal encoding: rate at which empty memories are inserted into stories in training."""
     nonlinear: bool = False
     """A ReLU on half of the state of a memory network between hops."""
+    heads: int = 4
+    """Heads of the self-attention of a universal Transformer."""
     blocks: int = 20
     """Blocks of the memory of an entity network."""
     layers: int = 1

@@ -48,6 +48,19 @@ class SentenceEncoder(nn.Module):
         return torch.stack(((1 - position) * real, (1 - 2 * position) * real), dim=1)
 
 
+class MaskedEncoder(nn.Module):
+    """Sentence as the sum of its word vectors, each times a learned mask of its position: s = Σ_j f_j ∘ e_j."""
+
+    def __init__(self, size: int, words: int, deviation: float = 0.0):
+        super().__init__()
+        self.mask = nn.Parameter(1 + deviation * torch.randn(words, size))
+
+    def forward(self, vectors: Float[Tensor, "*rows words size"]) -> Float[Tensor, "*rows size"]:
+        """Vectors of the sentences; padding is zero."""
+        width = min(vectors.shape[-2], len(self.mask))  # words behind are padding
+        return (vectors[..., :width, :] * self.mask[:width]).sum(-2)
+
+
 class QuestionEncoder(nn.Module):
     """Question as the last state of a GRU over its words; padding leaves the state as it is."""
 
@@ -71,3 +84,11 @@ def reverse_rows(
     place = torch.arange(keep.shape[1], device=keep.device)[None]
     index = torch.where(keep, keep.sum(1, keepdim=True) - 1 - place, place)
     return data.gather(1, index[..., None].expand_as(data))
+
+
+def count_behind(keep: Bool[Tensor, "batch sentences"], noise: float = 0.0) -> Int[Tensor, "batch sentences"]:
+    """Age of each sentence: the number behind it, where an empty one follows each with probability `noise`."""
+    real = keep.long()
+    if noise:
+        real = real + (torch.rand(keep.shape, device=keep.device) < noise) * real
+    return real.flip(1).cumsum(1).flip(1) - real

@@ -29,7 +29,8 @@ class AnswerLoss:
         """Sum of the losses of the questions, and their number."""
         assert isinstance(batch, StoryBatch), "stories come in batches of stories"
         assert batch.target is not None, "questions of a training have answers"
-        output = model(batch.source, batch.linear) if self.train.linear_start else model(batch.source)
+        linear = batch.linear if self.train.linear_start else None
+        output = model(batch.source, linear, weights=bool(self.train.supporting_facts))
         labels = batch.target.data[:, 0]
         logits = output.logits.float()
         total = F.cross_entropy(

@@ -15,6 +15,7 @@ class StoryAnswer(NamedTuple):
     """Logits of the answers, the share of its reading that each hop gave to each sentence, and weights for a trace."""
 
     logits: Float[Tensor, "batch answers"]
-    hops: Float[Tensor, "batch hops sentences"]
+    hops: Float[Tensor, "batch hops sentences"] | None
+    """None where weights were not asked for and are not formed anyway."""
     inner: Weights = NO_WEIGHTS
     """Weights of attentions to something else than sentences: words, or blocks of a memory, by name."""

@@ -86,13 +86,14 @@ class StoryAnswerer(ForwardPredictor):
 
     def forward(self, batch: StoryBatch, weights: bool = False) -> StoryAnswer:
         """Logits, and the sentences that each hop read."""
-        output: StoryAnswer = self.model(batch.source, weights=weights)
+        output: StoryAnswer = self.model(batch.source, weights=True)
         return output
 
     def decode(
         self, examples: Sequence[StoryExample], output: StoryAnswer, best: int, align: bool
     ) -> list[list[Prediction]]:
         """The likeliest answers."""
+        assert output.hops is not None, "forward asks for weights"
         chances = output.logits.float().log_softmax(-1).cpu()
         hops = output.hops.float().cpu()
         return [
@@ -130,7 +131,7 @@ class StoryAnswerer(ForwardPredictor):
         """Scores of questions whose answers are known."""
         rows: list[Any] = [None] * len(examples)
         for indices, batch in self.batches(examples):
-            output = self.infer(batch)
+            output = self.infer(batch, weights=True)
             for index, row in zip(indices, score_batch([examples[index] for index in indices], output), strict=True):
                 rows[index] = row
         return collect_scores(examples, rows)
@@ -149,6 +150,7 @@ class StoryAnswerer(ForwardPredictor):
 
     def trace_parts(self, example: StoryExample, output: StoryAnswer) -> ForwardTrace:
         """Each hop over the sentences, and attentions to words or blocks."""
+        assert output.hops is not None, "forward asks for weights"
         chances = output.logits[0].float().log_softmax(-1).cpu()
         order = chances.argsort(descending=True, stable=True).tolist()[:LISTED]
         listed = tuple((self.codec.answers[number], float(chances[number])) for number in order)

@@ -14,19 +14,24 @@ MEMORY = Rule(_named("memory"), "a memory network (model.kind=memory)")
 READER = Rule(_named("reader"), "the attentional reader (model.kind=reader)")
 
 RULES = {
-    "model.hops": Rule(_named("memory", "dynamic"), "a network of several hops (model.kind=memory or dynamic)"),
+    "model.hops": Rule(
+        _named("memory", "dynamic", "universal"), "a network of several hops (model.kind=memory, dynamic or universal)"
+    ),
+    "model.heads": Rule(_named("universal"), "a universal Transformer (model.kind=universal)"),
     "model.sentence": Rule(_named("memory", "dynamic"), "a network of sentence vectors (model.kind=memory or dynamic)"),
     **dict.fromkeys(("model.tying", "model.temporal", "model.nonlinear", "train.linear_start"), MEMORY),
     "model.temporal_noise": Rule(
-        lambda config: config.model.kind == "memory" and config.model.temporal,
-        "a memory network with a temporal encoding (model.kind=memory, model.temporal=true)",
+        lambda config: config.model.kind == "universal" or (config.model.kind == "memory" and config.model.temporal),
+        "a network with a temporal encoding (model.kind=memory or universal, model.temporal=true)",
     ),
     "model.blocks": Rule(_named("entity"), "an entity network (model.kind=entity)"),
     **dict.fromkeys(("model.layers", "model.cell", "model.attention.name"), READER),
-    "dropout.attention": Rule(_named("memory", "reader"), "a memory network or a reader (model.kind=memory or reader)"),
+    "dropout.attention": Rule(
+        _named("memory", "universal", "reader"), "a network that reads by attention (model.kind=memory, universal or reader)"
+    ),
     "train.supporting_facts": Rule(
         lambda config: config.model.kind != "entity",
-        "a network that attends to sentences or words (model.kind=memory, dynamic or reader)",
+        "a network that attends to sentences or words (model.kind=memory, dynamic, universal or reader)",
     ),
     "data.tasks": Rule(lambda config: config.data.train is not None, "files of your own (data.train=FILE)"),
 }

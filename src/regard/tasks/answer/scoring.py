@@ -111,6 +111,7 @@ def measure_mean(values: NDArray[np.float64], scale: float, signature: str) -> M
 
 def score_batch(examples: Sequence[StoryExample], output: StoryAnswer) -> list[tuple[float, float, list[float]]]:
     """Loss, right or wrong, and hits of the hops, of each question of a batch."""
+    assert output.hops is not None, "an evaluation asks for weights"
     chances: Float[Tensor, "batch answers"] = output.logits.float().log_softmax(-1).cpu()
     best, places = chances.argmax(-1).tolist(), output.hops.float().argmax(-1).cpu().tolist()
     rows = []

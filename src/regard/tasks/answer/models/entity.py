@@ -13,20 +13,8 @@ from regard.data.special_tokens import PAD
 from regard.models.layers.cells import RepeatedLinear
 from regard.tasks.answer.batch import Stories
 from regard.tasks.answer.config import AnswerModel
+from regard.tasks.answer.encoding import MaskedEncoder
 from regard.tasks.answer.output import StoryAnswer
-
-
-class MaskedEncoder(nn.Module):
-    """Sentence as the sum of its word vectors, each times a learned mask of its position: s = Σ_j f_j ∘ e_j."""
-
-    def __init__(self, size: int, words: int):
-        super().__init__()
-        self.mask = nn.Parameter(torch.ones(words, size))
-
-    def forward(self, vectors: Float[Tensor, "*rows words size"]) -> Float[Tensor, "*rows size"]:
-        """Vectors of the sentences; padding is zero."""
-        width = min(vectors.shape[-2], len(self.mask))  # words behind are padding
-        return (vectors[..., :width, :] * self.mask[:width]).sum(-2)
 
 
 class EntityNetwork(nn.Module):

@@ -13,7 +13,7 @@ from regard.attention.score.dot import Dot
 from regard.config import Dropout
 from regard.tasks.answer.batch import Stories
 from regard.tasks.answer.config import AnswerModel
-from regard.tasks.answer.encoding import SentenceEncoder
+from regard.tasks.answer.encoding import SentenceEncoder, count_behind
 from regard.tasks.answer.output import StoryAnswer
 
 
@@ -44,8 +44,8 @@ class MemoryNetwork(nn.Module):
 
     Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895
     T is indexed by the age of a sentence. Its noise: in training an empty memory follows each sentence with probability
-    `noise`, which makes the sentences in front of it one older; unlike in the paper, nothing attends to it. W has a matrix of
-    its own, since answers are classes and no words. With `nonlinear`, half of u has a ReLU between hops.
+    `noise`, which makes the sentences in front of it one older; unlike in the paper, nothing attends to it. W is a matrix
+    of its own, since answers are classes and no words. With `nonlinear`, half of u has a ReLU between hops.
     """
 
     def __init__(
@@ -109,12 +109,8 @@ class MemoryNetwork(nn.Module):
 
     def age(self, keep: Bool[Tensor, "batch sentences"]) -> Int[Tensor, "batch sentences"]:
         """Number of sentences behind each one, with the empty memories among them in training."""
-        real = keep.long()
-        if self.training and self.noise:
-            real = real + (torch.rand(keep.shape, device=keep.device) < self.noise) * real
-        behind = real.flip(1).cumsum(1).flip(1) - real
         assert self.T is not None
-        return behind.clamp(0, len(self.T) - 1)
+        return count_behind(keep, self.noise if self.training else 0.0).clamp(0, len(self.T) - 1)
 
 
 def build(model: AnswerModel, dropout: Dropout, vocabulary: int, answers: int, limit: int, words: int) -> MemoryNetwork:
