@@ -93,6 +93,11 @@ RULES = {
     "model.cell": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
     "model.bidirectional": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.reverse_source": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
+    "model.cross_attention_layers": Rule(
+        lambda config: config.model.decoder in ("transformer", "convolution") and _attends(config),
+        "a transformer or convolution decoder with an attention",
+    ),
+    "model.values": Rule(_attends, "an attention"),
     "model.order": Rule(_recurrent_look, "the recurrent decoder with an attention"),
     "model.input_feeding": Rule(
         lambda config: _recurrent_look(config) and config.model.order == "luong",

@@ -22,7 +22,7 @@ def solve_two_opt(
     generator = torch.Generator().manual_seed(seed)
     block = max(1, MOST // (restarts * count * count))
     lengths = []
-    for part in points.double().cpu().split(block):
+    for part in torch.split(points.double().cpu(), block):
         order = torch.rand(len(part), restarts, count, generator=generator).argsort(-1)
         tours = part[:, None].expand(-1, restarts, -1, -1).gather(2, order[..., None].expand(-1, -1, -1, 2))
         lengths.append(improve(tours.flatten(0, 1)).view(len(part), restarts).amin(1))
