@@ -2,7 +2,7 @@ import torch
 from torch.testing import assert_close
 
 from regard.attention.mechanisms.memory_network import sentences
-from regard.tasks.answer.encoding import MaskedEncoder, SentenceEncoder, count_behind, reverse_rows
+from regard.tasks.answer.encoding import MaskedEncoder, SentenceEncoder, count_behind, reverse_rows, unroll_gru
 
 WORDS = torch.tensor([[[4, 5, 6], [7, 4, 0]], [[5, 0, 0], [0, 0, 0]]])
 
@@ -41,3 +41,8 @@ def test_ages_count_the_sentences_behind_and_noise_makes_them_older():
 def test_rows_are_reversed_without_their_padding():
     data = torch.arange(4.0)[None, :, None]
     assert reverse_rows(data, torch.tensor([[True, True, True, False]]))[0, :, 0].tolist() == [2.0, 1.0, 0.0, 3.0]
+
+
+def test_a_gru_step_by_step_equals_one_call():
+    rnn, data = torch.nn.GRU(4, 4, batch_first=True), torch.randn(2, 5, 4)
+    assert_close(unroll_gru(rnn, data), rnn(data)[0])
