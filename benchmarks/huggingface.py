@@ -197,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="models of two layers and short inputs")
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", choices=["passes", "recording"], help="times of passes, or the memory of recording")
     arguments = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
@@ -209,7 +210,9 @@ def main() -> None:
         if new:
             writer.writeheader()
         for workload in build_workloads(arguments.small, device):
-            writer.writerows({**row, **where} for row in measure(workload, arguments.rounds, device, dtype))
+            if arguments.only is None or workload.recording == (arguments.only == "recording"):
+                rows = measure(workload, arguments.rounds, device, dtype)
+                writer.writerows({**row, **where} for row in rows)
             file.flush()
             gc.collect()
             if device.type == "cuda":
