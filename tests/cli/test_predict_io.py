@@ -26,6 +26,9 @@ class Model:
     def fits(self, text):
         return "?" not in text
 
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
+
     is_known = fits
 
     def outcomes(self, texts, *, done, include=(), **options):
@@ -84,6 +87,9 @@ class Looking(Model):
         if text.startswith("!"):
             raise DataError(f"{text} is no picture")
         return True
+
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
 
     def outcomes(self, texts, **options):
         for place, found in super().outcomes(texts, **options):

@@ -68,8 +68,9 @@ class AnswerWriter:
         with an answer. One with an input that has none is computed again, so that it is split as it was before.
         """
         readable = []
+        fitting = self.find_fitting([text for text, _ in window])
         for place, (text, _) in enumerate(window):
-            if self.readable(text, before + place + 1):
+            if fitting[place] or self.readable(text, before + place + 1):
                 readable.append(place)
             elif place not in noted:
                 yield place, WrittenAnswer(self.format(text, []), strange=bool(text.strip()))
@@ -83,6 +84,15 @@ class AnswerWriter:
                 self.without_boxes.append(before + place + 1)
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not result)
+
+    def find_fitting(self, texts: list[str]) -> list[bool]:
+        """Which inputs the model can read; none where one is in error, so that each is then asked by itself."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        try:
+            fitting = dict(zip(places, self.model.fit_all([texts[place] for place in places]), strict=True))
+        except DataError:
+            return [False] * len(texts)
+        return [fitting.get(place, False) for place in range(len(texts))]
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""

@@ -260,6 +260,13 @@ class Predictor(ABC):
         fitting: bool = self.codec.fits(self.read(source))
         return fitting
 
+    def fit_all(self, sources: Sequence[Input]) -> list[bool]:
+        """Which inputs are known and not longer than what the model reads; a codec of texts tokenizes them together."""
+        if not hasattr(self.codec, "fit_all") or type(self).fits is not Predictor.fits:
+            return [self.fits(source) for source in sources]
+        fitting: list[bool] = self.codec.fit_all([self.read(source) for source in sources])
+        return fitting
+
 
 def split_inputs(inputs: Input | Iterable[Input]) -> tuple[bool, list[Input]]:
     """True and a list of one for a single input, else False and the list of all."""
