@@ -74,7 +74,7 @@ def predict(
     ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     engine: Annotated[str, typer.Option(help="Engine: native, onnx, ctranslate2.")] = "native",
-    precision: Annotated[str, typer.Option(help="Precision: float32, int8; on a GPU bf16.")] = "float32",
+    precision: Annotated[str, typer.Option(help="Precision: auto, float32, int8; on a GPU bf16.")] = "auto",
     compile: Annotated[
         bool, typer.Option("--compile", help="Compile the search, once; compiled code is in your cache folder.")
     ] = False,

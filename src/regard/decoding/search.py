@@ -110,7 +110,7 @@ class Searcher:
         For many sources on a CPU that costs more than the weights of the search that computes them at each step; an engine
         that was asked for by name (`compiled`) is kept all the same.
         """
-        if self.settings.precision != "float32":
+        if self.precision != "float32":
             return False
         first = find_tensor(memory)
         return first.device.type == "cuda" or self.compiled or len(first) <= FEW_SOURCES
@@ -122,10 +122,9 @@ class Searcher:
 
         Of an engine that calls the decoder as a module `weights` are wanted at each step, from the reference.
         """
-        settings = self.settings
         if (
             self.is_plain(plain)
-            and (search := select_gpu_search(decoder, memory, settings.precision, self.compiled)) is not None
+            and (search := select_gpu_search(decoder, memory, self.precision, self.compiled)) is not None
         ):
             return search
         engine = self.engine(decoder, memory, plain)
@@ -139,15 +138,19 @@ class Searcher:
 
     def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
         """Select the CPU engine for a plain search; None: the reference search, which has all options."""
-        settings = self.settings
         if self.is_plain(plain):
-            return select_engine(decoder, memory, settings.precision, self.compiled)
-        if settings.precision != "float32":
+            return select_engine(decoder, memory, self.precision, self.compiled)
+        if self.precision != "float32":
             raise ConfigError(
-                f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "
+                f"search.precision={self.precision} is for plain search; weights (--align, --trace), constraints, "
                 "block_ngrams, groups, coverage_penalty and samples need search.precision=float32"
             )
         return None
+
+    @property
+    def precision(self) -> str:
+        """Precision of the search; `auto`, which nobody has decided, is float32."""
+        return "float32" if self.settings.precision == "auto" else self.settings.precision
 
     def penalty(self, beams: int) -> float:
         """Length penalty; greedy search reports the mean log-probability of a token, since no hypotheses compete."""

@@ -21,6 +21,7 @@ from regard.decoding.constraints.spec import build_guard as guarded
 from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Guard
 from regard.decoding.engines.cuda.encoder import encode, lock_device
+from regard.decoding.engines.cuda.select import covers_half_precision
 from regard.decoding.forced_bos import ForcedBOS
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
@@ -35,6 +36,7 @@ from regard.inference.predictor import Input, Predictor, PredictorTask, split_in
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, Metrics, perplexity
 from regard.models.types import Decoder
+from regard.training.device import find_gpu_memory, has_bf16
 from regard.tree import Tree
 
 if TYPE_CHECKING:
@@ -297,9 +299,10 @@ class SequencePredictor(Predictor):
             with lock_device(device):
                 with torch.no_grad():
                     moved = source.to(device)
-                    how = self.config.search.precision, self.compiled
-                    memory = encode(self.model, moved, *how)
-                return [*self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)]
+                    precision = self.select_precision(weights or any(map(any, constraints or ())))
+                    memory = encode(self.model, moved, precision, self.compiled)
+                options: dict[str, Any] = {"weights": weights, "constraints": constraints, "precision": precision}
+                return [*self.search(memory, lengths, beams, best=best, **options)]
         except UndistributedError as error:
             if len(lengths) == 1:
                 return [error]
@@ -315,6 +318,16 @@ class SequencePredictor(Predictor):
                 None if constraints is None else [constraints[row] for row in rows],
             )
         ]
+
+    def select_precision(self, reference: bool = False) -> str:
+        """Precision of a search, for `auto` by the device; a `reference` search, with all options, has float32 alone."""
+        settings, device = self.config.search, next(self.model.parameters()).device
+        if settings.precision != "auto":
+            return settings.precision
+        if reference or settings.block_ngrams or self.config.train.precision != "bf16" or not has_bf16(device):
+            return "float32"
+        covered = Searcher(settings, self.text).is_plain(True) and covers_half_precision(self.model)
+        return "bf16" if covered else "float32"
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
@@ -334,17 +347,27 @@ class SequencePredictor(Predictor):
         weights: bool = False,
         tree: Branches | None = None,
         constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to sources that the model has read, as the config says they are looked for.
 
         `constraints` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
+        `precision` is that in which the sources were read, unless it is the config's.
         """
-        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints)
+        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints, precision)
         return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
 
-    def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
+    def plan(
+        self,
+        lengths: list[int],
+        beams: int,
+        constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
+    ) -> Plan:
         """Plan the search for these sources by the config."""
-        settings = dataclasses.replace(self.config.search, beam=beams)
+        own = self.config.search.precision
+        precision = precision or ("float32" if own == "auto" else own)
+        settings = dataclasses.replace(self.config.search, beam=beams, precision=precision)
         guard = None
         if settings.block_ngrams or any(map(any, constraints or ())):
             where = next(self.model.parameters()).device
@@ -373,7 +396,9 @@ class SequencePredictor(Predictor):
     def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
         if examples:
-            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size)).in_order()
+            memory = find_gpu_memory(next(self.model.parameters()).device)
+            count = self.config.search.select_batch_size(memory)
+            yield from self.codec.loader(examples, self.codec.budget(examples, count)).in_order()
 
     def _make_prediction(
         self,

@@ -73,7 +73,7 @@ def encode_answers(
 
 def check_traceable(search: Search) -> None:
     """Raise for a search in a precision that no recorder sees: the trace would be of another computation."""
-    if search.precision != "float32":
+    if search.precision not in ("auto", "float32"):
         raise ConfigError(
             f"a trace shows what is computed in float32, and search.precision={search.precision} answers by other numbers: "
             "leave one of the two out (--engine onnx --precision int8 gives both)"
