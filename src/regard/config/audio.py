@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from regard.config.section import Section
-from regard.config.settings import Dropout, EncoderDecoder
+from regard.config.settings import Dropout, EncoderDecoder, Search, Train
 
 
 @dataclass(frozen=True)
@@ -112,3 +112,20 @@ class AudioDropout(Dropout):
 
     encoder: float = 0.1
     """Dropout inside the encoder of frames."""
+
+
+@dataclass(frozen=True)
+class SpeechTrain(Train):
+    """Optimisation, losses, evaluation and checkpoints of one training run."""
+
+    ctc_weight: float = 0.0
+    """Weight of the loss of connectionist temporal classification (CTC) on the encoder's output, from 0 to 1; the rest is
+    that of the decoder."""
+
+
+@dataclass(frozen=True)
+class SpeechSearch(Search):
+    """Decoding: how a transcript is searched for."""
+
+    ctc_weight: float = 0.0
+    """Weight of the CTC prefix score in the search, from 0 to 1; the rest is the decoder's."""
