@@ -96,7 +96,8 @@ class AudioEncoder(Section):
     subsampling: int = 4
     """Frames for each vector of the encoder's output: a power of 2."""
     encoder_layers: int | None = None
-    """Layers of a Transformer or Conformer encoder; None: model.layers."""
+    """Layers of a Transformer or Conformer encoder (None: model.layers), or of a pyramid, which has one more than it has
+    halvings of the frames at least."""
     convolution_kernel: int = 15
     """Kernel width of the convolutions of a Conformer, an odd number."""
 

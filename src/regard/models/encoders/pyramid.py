@@ -17,19 +17,14 @@ class Pyramid(nn.Module):
         h_t^j = BLSTM(h_{t-1}^j, [h_{2t}^{j-1}; h_{2t+1}^{j-1}])
 
     Chan et al. 2016, section 3.1, https://arxiv.org/abs/1508.01211. With a subsampling of 2ⁿ the lowest layer reads the
-    frames and n layers halve their number; layers beyond these n + 1 keep it. Each direction has half of `size`. The final
+    frames and n layers halve their number: there are n + 1 `layers` at least, and further ones keep it. Each direction has half of `size`. The final
     state is the mean of the output.
     """
 
     def __init__(self, channels: int, size: int, *, subsampling: int = 8, layers: int | None = None, dropout: float = 0.0):
         super().__init__()
         halvings = count_halvings(subsampling)
-        layers = halvings + 1 if layers is None else layers
-        if layers <= halvings:
-            raise ValueError(
-                f"model.subsampling={subsampling} takes {halvings + 1} layers of a pyramid or more, got "
-                f"model.encoder_layers={layers}"
-            )
+        layers = max(halvings + 1, layers or 0)
         if size % 2:
             raise ValueError(f"a pyramid needs an even model.hidden_size, half for each direction, got {size}")
         self.channels, self.size, self.halvings = channels, size, halvings
