@@ -5,6 +5,7 @@ folder of the task). Text from outside (TOML, the command line) is checked where
 package a config is plain Python.
 """
 
+from regard.config.audio import AudioData, AudioDropout, AudioEncoder, AudioTextData, AudioToTextModel
 from regard.config.image import (
     ImageData,
     ImageDropout,
@@ -20,6 +21,11 @@ from regard.errors import ConfigError
 
 __all__ = [
     "AttentionPart",
+    "AudioData",
+    "AudioDropout",
+    "AudioEncoder",
+    "AudioTextData",
+    "AudioToTextModel",
     "ConfigError",
     "Data",
     "Dropout",
