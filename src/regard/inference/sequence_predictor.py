@@ -239,6 +239,13 @@ class SequencePredictor(Predictor):
             return self.task.prepare(source._replace(target=target))
         return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
 
+    def align_pair(self, source: Input, text: str) -> Prediction:
+        """Alignment of one input with a known text; models whose sources have times override it."""
+        raise RefusedError(
+            f"regard align DIR INPUT TEXT is for models that read sound, and this one ({self.name}) reads "
+            f"{self.codec.kind}; give --data.test=FILE"
+        )
+
     def text_codec(self, wanted: str) -> Any:
         """Codec of a model that reads text; for another model, an error that names what is not for it."""
         if self.codec.kind != "text":
