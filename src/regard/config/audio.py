@@ -130,3 +130,7 @@ class SpeechSearch(Search):
 
     ctc_weight: float = 0.0
     """Weight of the CTC prefix score in the search, from 0 to 1; the rest is the decoder's."""
+    times: Literal["auto", "ctc", "attention"] = "auto"
+    """Word times from the CTC path or from the attention; auto: CTC where the model has it."""
+    excerpt_seconds: float | None = None
+    """Longer recordings are transcribed in overlapping excerpts of so many seconds; None: data.max_seconds."""

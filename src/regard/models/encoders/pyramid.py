@@ -17,8 +17,8 @@ class Pyramid(nn.Module):
         h_t^j = BLSTM(h_{t-1}^j, [h_{2t}^{j-1}; h_{2t+1}^{j-1}])
 
     Chan et al. 2016, section 3.1, https://arxiv.org/abs/1508.01211. With a subsampling of 2ⁿ the lowest layer reads the
-    frames and n layers halve their number: there are n + 1 `layers` at least, and further ones keep it. Each direction has half of `size`. The final
-    state is the mean of the output.
+    frames and n layers halve their number: there are n + 1 `layers` at least, and further ones keep it. Each direction has
+    half of `size`. The final state is the mean of the output.
     """
 
     def __init__(self, channels: int, size: int, *, subsampling: int = 8, layers: int | None = None, dropout: float = 0.0):

@@ -9,6 +9,8 @@ def _layered(config: Any) -> bool:
     return config.model.encoder in ("transformer", "conformer")
 
 
+CTC = Rule(lambda config: config.train.ctc_weight > 0, "a model that is trained with CTC (train.ctc_weight=0.3)")
+
 RULES: dict[str, Rule] = {
     "model.convolution_kernel": Rule(lambda config: config.model.encoder == "conformer", "model.encoder=conformer"),
     "model.embedding_norm": Rule(lambda config: config.model.decoder == "transformer", "the transformer decoder"),
@@ -17,7 +19,6 @@ RULES: dict[str, Rule] = {
         lambda config: "bleu" in (config.train.sequence_metric, config.search.mbr),
         "BLEU (train.sequence_metric=bleu or search.mbr=bleu)",
     ),
-    "search.ctc_weight": Rule(
-        lambda config: config.train.ctc_weight > 0, "a model that is trained with CTC (train.ctc_weight=0.3)"
-    ),
+    "search.ctc_weight": CTC,
+    "search.times": CTC,
 }
