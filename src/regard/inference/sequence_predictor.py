@@ -23,6 +23,7 @@ from regard.decoding.constraints.state import Guard
 from regard.decoding.engines.cuda.encoder import encode, lock_device
 from regard.decoding.engines.cuda.select import covers_half_precision
 from regard.decoding.forced_bos import ForcedBOS
+from regard.decoding.fusion import Fusion
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.decoding.max_length import limit_length
@@ -240,6 +241,13 @@ class SequencePredictor(Predictor):
             return self.task.prepare(source._replace(target=target))
         return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
 
+    def align_pair(self, source: Input, text: str) -> Prediction:
+        """Alignment of one input with a known text; models whose sources have times override it."""
+        raise RefusedError(
+            f"regard align DIR INPUT TEXT is for models that read sound, and this one ({self.name}) reads "
+            f"{self.codec.kind}; give --data.test=FILE"
+        )
+
     def text_codec(self, wanted: str) -> Any:
         """Codec of a model that reads text; for another model, an error that names what is not for it."""
         if self.codec.kind != "text":
@@ -298,9 +306,8 @@ class SequencePredictor(Predictor):
         try:
             with lock_device(device):
                 with torch.no_grad():
-                    moved = source.to(device)
                     precision = self.select_precision(weights or any(map(any, constraints or ())))
-                    memory = encode(self.model, moved, precision, self.compiled)
+                    memory = self.encode(source.to(device), precision)
                 options: dict[str, Any] = {"weights": weights, "constraints": constraints, "precision": precision}
                 return [*self.search(memory, lengths, beams, best=best, **options)]
         except UndistributedError as error:
@@ -329,6 +336,14 @@ class SequencePredictor(Predictor):
         covered = Searcher(settings, self.text).is_plain(True) and covers_half_precision(self.model)
         return "bf16" if covered else "float32"
 
+    def encode(self, source: Source, precision: str = "float32") -> Tree:
+        """Memory of sources on the model's device, for `search`."""
+        return encode(self.model, source, precision, self.compiled)
+
+    def fuse(self, memory: Tree) -> tuple[Tree, Fusion | None]:
+        """The decoder's part of a memory of `encode`, and scores that are added to the decoder's in the search."""
+        return memory, None
+
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
         return most(source, self.config.search.max_length, self.config.search.max_length_ratio)
@@ -355,7 +370,8 @@ class SequencePredictor(Predictor):
         `precision` is that in which the sources were read, unless it is the config's.
         """
         finder, decoder, lengths, guard = self.plan(lengths, beams, constraints, precision)
-        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+        memory, fusion = self.fuse(memory)
+        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard, fusion=fusion)
 
     def plan(
         self,
