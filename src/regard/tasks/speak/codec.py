@@ -16,6 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.alignment.words import Units
+from regard.data.audio.arrays import is_array, read_shape
 from regard.data.audio.batch import Synthesis
 from regard.data.audio.cache import FeatureCache
 from regard.data.audio.features import LogMel
@@ -161,6 +162,13 @@ class SpeechCodec:
         """Frames of a recording by the header of its file; 0 where there is none."""
         if sound is None:
             return 0
+        if isinstance(sound, Path) and is_array(sound):
+            frames, channels = read_shape(sound, record.where)
+            if channels != self.channels:
+                raise DataError(
+                    f"{record.where}: {sound} has frames of {channels} channels, and data.bins={self.channels} are learned"
+                )
+            return frames
         if isinstance(sound, Path):
             header = read_header(sound, record.where)
             if not header.frames:

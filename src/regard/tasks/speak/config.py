@@ -21,7 +21,8 @@ class SpeakData(Section):
     test: str | None = None
     """Table to evaluate the trained model on (`regard evaluate`, `regard compare`)."""
     audio: str = "1"
-    """The column with the path of the recording, from the table's folder: its name, or its number from 1."""
+    """The column with the path of the recording, or of its log mel spectrogram (.npy, FILE.npz#NAME), from the table's
+    folder: its name, or its number from 1."""
     text: str = "2"
     """The column of the text: its name, or its number from 1."""
     header: bool | None = None

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
+from os.path import isfile
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from torch import nn
 from regard.alignment.heads import Head
 from regard.config import Train
 from regard.data import table
+from regard.data.audio.arrays import split_name
 from regard.data.audio.batch import Synthesis
 from regard.data.codec import Report
 from regard.data.header import table_settings
@@ -118,7 +120,7 @@ def load_records(task: Task, config: SpeakConfig) -> tuple[Recordings, Recording
 
 def check_sounds(records: Sequence[Record]) -> None:
     """Raise where recordings are missing, and list the first of them with their lines."""
-    absent = [record for record in records if (path := locate_sound(record)) is None or not path.is_file()]
+    absent = [record for record in records if (path := locate_sound(record)) is None or not isfile(split_name(path)[0])]
     if absent:
         listed = ", ".join(f"{record.where} {(record.target or '')[:300]}" for record in absent[:LISTED])
         more = f" and {len(absent) - LISTED:,} more" * (len(absent) > LISTED)
