@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.alignment.words import Units
@@ -77,6 +77,8 @@ class SpeechCodec:
     front: LogMel
     normalisation: Normalisation = field(default_factory=lambda: Normalisation("none"))
     max_frames: int = 960
+    pace: float = 1.0
+    """The most frames for each token of a text in the training data."""
 
     @classmethod
     def fit(cls, records: Sequence[Record], data: SpeakData) -> "SpeechCodec":
@@ -97,9 +99,16 @@ class SpeechCodec:
         return replace(self, text=text, max_frames=data.max_frames)
 
     def standardise(self, cache: FeatureCache) -> "SpeechCodec":
-        """Codec with the mean and the deviation of these recordings, or of many of them."""
+        """Codec with the pace of these recordings, and with the mean and the deviation of them, or of many of them."""
+        examples: Any = cache.examples
+        pace = max(example.frames / len(example.source) for example in examples)
         numbers = range(0, len(cache), -(-len(cache) // MEASURED))
-        return replace(self, normalisation=Normalisation.measure(cache.features(number) for number in numbers))
+        normalisation = Normalisation.measure(cache.features(number) for number in numbers)
+        return replace(self, normalisation=normalisation, pace=round(pace, 3))
+
+    def limit_frames(self, tokens: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """The most frames of texts of so many tokens: at the slowest pace of the training data, and a half more."""
+        return (1.5 * self.pace * tokens).ceil().long().clamp(1, self.max_frames)
 
     @property
     def max_source_length(self) -> int:
@@ -308,7 +317,7 @@ class SpeechCodec:
         """Write it into a directory, as JSON and the tokenizer's own files; returns the files written."""
         directory.mkdir(parents=True, exist_ok=True)
         names = ("lowercase", "max_source_length", "over_long")
-        settings: dict[str, Any] = {"format": FORMAT, "writes": "sound", "max_frames": self.max_frames}
+        settings: dict[str, Any] = {"format": FORMAT, "writes": "sound", "max_frames": self.max_frames, "pace": self.pace}
         settings |= {name: getattr(self.text, name) for name in names}
         settings |= {"front": asdict(self.front), "normalisation": asdict(self.normalisation)}
         path = directory / SETTINGS
@@ -325,6 +334,7 @@ class SpeechCodec:
                 raise ValueError("it is of another format")
             limits = bool(values["lowercase"]), int(values["max_source_length"]), int(values["max_source_length"])
             front, fitted, most = LogMel(**values["front"]), values["normalisation"], int(values["max_frames"])
+            pace = float(values["pace"])
             numbers = [tuple(map(float, fitted[name])) for name in ("mean", "deviation")]
             normalisation = Normalisation(fitted["kind"], *numbers)
             if normalisation.kind == "corpus" and {len(part) for part in numbers} != {front.channels}:
@@ -334,7 +344,7 @@ class SpeechCodec:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(f"{path} needs to be the settings of a codec of speech, format {FORMAT}: {error}") from error
         tokenizer = tokenizers.load(directory, TEXTS)
-        return cls(TextCodec(tokenizer, tokenizer, *limits, values["over_long"]), front, normalisation, most)
+        return cls(TextCodec(tokenizer, tokenizer, *limits, values["over_long"]), front, normalisation, most, pace)
 
 
 class SpeechLoader(ModalityLoader):

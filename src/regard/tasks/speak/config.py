@@ -75,7 +75,7 @@ class SpeakModel(Section):
 
     network: Literal["tacotron", "transformer"] = "tacotron"
     """The network: convolutions, bi-LSTM and LSTM decoder (Tacotron 2), or a Transformer (Transformer TTS)."""
-    attention: AttentionPart = field(default_factory=lambda: AttentionPart("location_sensitive"))
+    attention: AttentionPart = field(default_factory=lambda: AttentionPart("forward"))
     """The attention of the decoder over the text: location_sensitive, forward, gmm, dynamic_convolution; transformer."""
     hidden_size: int = 256
     """Size of hidden states."""

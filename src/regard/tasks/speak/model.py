@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -108,26 +108,30 @@ class Speaker(nn.Module):
         return frames if self.postnet is None else frames + self.postnet(frames, keep)
 
     @torch.no_grad()
-    def speak(self, source: Padded, max_steps: int) -> Spoken:
+    def speak(self, source: Padded, limits: Int[Tensor, " batch"]) -> Spoken:
         """Frames of free running: each step reads the frame that it predicted before, up to a stop above one half.
 
-        A row that has stopped goes on beside the others, and its further steps count for nothing.
+        A stop counts once the attention has been at one of the last two tokens: what sounds like an end before is a pause.
+        `limits` are the most steps of each text. A row that has stopped goes on beside the others, and its further steps
+        count for nothing.
         """
         memory = self.decoder.remember(self.encoder(source))  # type: ignore[operator]
         state = self.decoder.start(memory)  # type: ignore[operator]
         frame = torch.zeros(len(source.data), self.channels, device=source.data.device)
         running = torch.ones(len(frame), dtype=torch.bool, device=frame.device)
         outputs, alive, looks = list[Tensor](), list[Tensor](), dict[str, list[Tensor]]()
-        while len(outputs) < max(1, max_steps) and bool(running.any()):
+        has_arrived, last = ~running, source.keep.sum(1)
+        while not outputs or bool(running.any()):
             step: Step = self.decoder.step(frame, memory, state, weights=True)  # type: ignore[operator]
             state = step.state
             outputs.append(step.output)
             alive.append(running)
-            running = running & (step.output[:, -1] <= 0)
             frame = step.output[:, -1 - self.channels : -1]
             for name, attended in step.attended.items():
                 if attended.weights is not None and is_cross_attention(name):
                     looks.setdefault(name, []).append(attended.weights)
+                    has_arrived = has_arrived | (attended.weights[:, :, 0].mean(1).argmax(1) >= last - 2)
+            running = running & ~(has_arrived & (step.output[:, -1] > 0)) & (len(outputs) < limits)
         output, keep = torch.stack(outputs, 1), torch.stack(alive, 1).repeat_interleave(self.reduction, 1)
         frames = torch.unflatten(output[..., :-1], -1, (self.reduction, self.channels)).flatten(1, 2)
         joined = {name: Attended(output, torch.cat(weights, 2)) for name, weights in looks.items()}

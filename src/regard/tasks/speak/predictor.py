@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -56,10 +56,9 @@ class SpeakPredictor(ForwardPredictor):
         io.check_target(path)
         self.times_file = path
 
-    @property
-    def max_steps(self) -> int:
-        """The most steps of the decoder."""
-        return max(1, -(-self.codec.max_frames // self.model.reduction))
+    def limit_steps(self, tokens: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """The most steps of the decoder for texts of so many tokens."""
+        return -(-self.codec.limit_frames(tokens) // self.model.reduction)
 
     def outcomes(
         self, inputs: Sequence[Input], *, best: int = 1, align: bool = False, done: frozenset[int] = frozenset(), **_: Any
@@ -74,7 +73,7 @@ class SpeakPredictor(ForwardPredictor):
     def forward(self, batch: Any, weights: bool = False) -> Spoken:
         """Frames of a batch of texts, by free running from a fixed seed: the prenet has its dropout in prediction too."""
         with fixed_seed(batch.source.data.device):
-            spoken: Spoken = self.model.speak(batch.source, self.max_steps)
+            spoken: Spoken = self.model.speak(batch.source, self.limit_steps(batch.source.keep.sum(1)))
         return spoken
 
     def scores(self, output: Spoken) -> Float[Tensor, "batch *scores"]:
@@ -98,7 +97,7 @@ class SpeakPredictor(ForwardPredictor):
             "diagonality": round(reading.diagonality, 3),
             "skipped": list(reading.skipped),
             "repeated": list(reading.repeated),
-            "stopped": bool(int(output.keep[row].sum()) < self.max_steps * self.model.reduction),
+            "stopped": bool(output.steps[row].sum() < self.limit_steps(torch.tensor([len(example.source)]))[0]),
         }
         if self.times_file is not None:
             kind = SUFFIXES[self.times_file.suffix.lower()]

@@ -16,12 +16,12 @@ PITCH, LOUDNESS, NOISE = 130.0, 0.6, 1e-4
 
 @dataclass(frozen=True)
 class Config(SpeakConfig):
-    """A small Tacotron 2 with dynamic convolution attention, guided along the diagonal."""
+    """A small Tacotron 2 with forward attention, guided along the diagonal."""
 
     data: SpeakData = field(default_factory=lambda: SpeakData(bins=40, batch_seconds=30.0))
     model: SpeakModel = field(
         default_factory=lambda: SpeakModel(
-            attention=AttentionPart("dynamic_convolution"),
+            attention=AttentionPart("forward"),
             hidden_size=128,
             reduction=3,
             layers=2,
@@ -33,13 +33,13 @@ class Config(SpeakConfig):
     dropout: SpeakDropout = field(default_factory=SpeakDropout)
     train: Train = field(
         default_factory=lambda: Train(
-            max_steps=800,
+            max_steps=450,
             learning_rate=2e-3,
             schedule="cosine",
             warmup_steps=50,
             guided_attention=1.0,
-            evaluate_every=200,
-            checkpoint_every=200,
+            evaluate_every=150,
+            checkpoint_every=150,
         )
     )
 
