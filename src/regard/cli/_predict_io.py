@@ -213,6 +213,9 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         return "\n"
     lines = []
     for answer in answers:
+        if answer.printed is not None:
+            lines.append(answer.printed)
+            continue
         lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")

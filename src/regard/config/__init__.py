@@ -5,7 +5,15 @@ folder of the task). Text from outside (TOML, the command line) is checked where
 package a config is plain Python.
 """
 
-from regard.config.audio import AudioData, AudioDropout, AudioEncoder, AudioTextData, AudioToTextModel
+from regard.config.audio import (
+    AudioData,
+    AudioDropout,
+    AudioEncoder,
+    AudioTextData,
+    AudioToTextModel,
+    SpeechSearch,
+    SpeechTrain,
+)
 from regard.config.image import (
     ImageData,
     ImageDropout,
@@ -38,6 +46,8 @@ __all__ = [
     "Model",
     "OutputPart",
     "Search",
+    "SpeechSearch",
+    "SpeechTrain",
     "Train",
     "VitPart",
     "check",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from regard.config.section import Section
-from regard.config.settings import Dropout, EncoderDecoder
+from regard.config.settings import Dropout, EncoderDecoder, Search, Train
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class AudioEncoder(Section):
     subsampling: int = 4
     """Frames for each vector of the encoder's output: a power of 2."""
     encoder_layers: int | None = None
-    """Layers of a Transformer or Conformer encoder; None: model.layers."""
+    """Layers of a Transformer or Conformer encoder (None: model.layers), or of a pyramid, which has one more than it has
+    halvings of the frames at least."""
     convolution_kernel: int = 15
     """Kernel width of the convolutions of a Conformer, an odd number."""
 
@@ -112,3 +113,24 @@ class AudioDropout(Dropout):
 
     encoder: float = 0.1
     """Dropout inside the encoder of frames."""
+
+
+@dataclass(frozen=True)
+class SpeechTrain(Train):
+    """Optimisation, losses, evaluation and checkpoints of one training run."""
+
+    ctc_weight: float = 0.0
+    """Weight of the loss of connectionist temporal classification (CTC) on the encoder's output, from 0 to 1; the rest is
+    that of the decoder."""
+
+
+@dataclass(frozen=True)
+class SpeechSearch(Search):
+    """Decoding: how a transcript is searched for."""
+
+    ctc_weight: float = 0.0
+    """Weight of the CTC prefix score in the search, from 0 to 1; the rest is the decoder's."""
+    times: Literal["auto", "ctc", "attention"] = "auto"
+    """Word times from the CTC path or from the attention; auto: CTC where the model has it."""
+    excerpt_seconds: float | None = None
+    """Longer recordings are transcribed in overlapping excerpts of so many seconds; None: data.max_seconds."""

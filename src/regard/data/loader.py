@@ -149,9 +149,8 @@ class SequenceLoader(Loader):
         levels = round_lengths(longer, 16) * (1 << 32) + round_lengths(shorter, 4)
         ordered = np.lexsort((shorter, longer))
         exact = cut_by_budget(longer[ordered], batch_tokens)
-        return Buckets(
-            levels, cut_by_budget(longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact, ordered, exact
-        )
+        cuts = cut_by_budget(longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact
+        return Buckets(levels, cuts, ordered, exact)
 
 
 class ModalityLoader(Loader):

@@ -22,6 +22,7 @@ from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Guard
 from regard.decoding.engines.cuda.encoder import encode, lock_device
 from regard.decoding.forced_bos import ForcedBOS
+from regard.decoding.fusion import Fusion
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.decoding.max_length import limit_length
@@ -238,6 +239,13 @@ class SequencePredictor(Predictor):
             return self.task.prepare(source._replace(target=target))
         return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
 
+    def align_pair(self, source: Input, text: str) -> Prediction:
+        """Alignment of one input with a known text; models whose sources have times override it."""
+        raise RefusedError(
+            f"regard align DIR INPUT TEXT is for models that read sound, and this one ({self.name}) reads "
+            f"{self.codec.kind}; give --data.test=FILE"
+        )
+
     def text_codec(self, wanted: str) -> Any:
         """Codec of a model that reads text; for another model, an error that names what is not for it."""
         if self.codec.kind != "text":
@@ -296,9 +304,7 @@ class SequencePredictor(Predictor):
         try:
             with lock_device(device):
                 with torch.no_grad():
-                    moved = source.to(device)
-                    how = self.config.search.precision, self.compiled
-                    memory = encode(self.model, moved, *how)
+                    memory = self.encode(source.to(device))
                 return [*self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)]
         except UndistributedError as error:
             if len(lengths) == 1:
@@ -315,6 +321,14 @@ class SequencePredictor(Predictor):
                 None if constraints is None else [constraints[row] for row in rows],
             )
         ]
+
+    def encode(self, source: Source) -> Tree:
+        """Memory of sources on the model's device, for `search`."""
+        return encode(self.model, source, self.config.search.precision, self.compiled)
+
+    def fuse(self, memory: Tree) -> tuple[Tree, Fusion | None]:
+        """The decoder's part of a memory of `encode`, and scores that are added to the decoder's in the search."""
+        return memory, None
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
@@ -340,7 +354,8 @@ class SequencePredictor(Predictor):
         `constraints` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
         """
         finder, decoder, lengths, guard = self.plan(lengths, beams, constraints)
-        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+        memory, fusion = self.fuse(memory)
+        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard, fusion=fusion)
 
     def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
         """Plan the search for these sources by the config."""

@@ -86,7 +86,7 @@ def search_answer(
     """Tokens of the best answer, and the tree of the search where there is one."""
     device, source = next(predictor.model.parameters()).device, predictor.codec.collate([encoded])
     with torch.no_grad():
-        memory = predictor.model.encode(source.to(device))
+        memory = predictor.encode(source.to(device))
     tree = SearchTree() if beam > 1 else None
     [[best]] = predictor.search(memory, predictor.limits(source), beam, weights=beam > 1, tree=tree, constraints=[wish])
     return best.tokens, tree

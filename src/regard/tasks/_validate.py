@@ -20,6 +20,7 @@ class Rule(NamedTuple):
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
     parts = "encoder", "decoder", "text_encoder", "question_encoder"
+    kinds += ("conformer",) * ("transformer" in kinds)  # it has the same sublayers
     return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
 
 
@@ -36,7 +37,11 @@ def _cnn(config: Any) -> bool:
 
 
 def _reads_text(config: Any) -> bool:
-    return config.model.encoder in ("recurrent", "convolution", "transformer")
+    return config.model.encoder in ("recurrent", "convolution", "transformer") and not _reads_frames(config)
+
+
+def _reads_frames(config: Any) -> bool:
+    return hasattr(config.data, "hop_ms")
 
 
 def _finds(config: Any) -> bool:
@@ -153,7 +158,8 @@ RULES = {
     "train.coverage_weight": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
-        lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
+        lambda config: _attends(config) and (_reads_text(config) or _reads_frames(config)),
+        "an attention over a text or sound (a map has no diagonal)",
     ),
     "train.guided_alignment": Rule(
         lambda config: _attends(config) and getattr(config.data, "alignments", None) is not None,

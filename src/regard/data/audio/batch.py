@@ -1,7 +1,6 @@
 """Batches of features: frames of recordings padded to one tensor, and examples of recordings."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -55,8 +54,8 @@ def collate_frames(features: Sequence[Float[Tensor, "_frames channels"]]) -> Fra
 class AudioExample(NamedTuple):
     """A recording, its number of frames, and the token ids of its text with EOS."""
 
-    sound: "Path | Synthesis"
-    """A file of sound or of features, or synthetic sound."""
+    sound: Any
+    """A file of sound or of features (Path), synthetic sound (Synthesis), or an excerpt of either (Excerpt)."""
     frames: int
     target: list[int] | None = None
     record: Any = None

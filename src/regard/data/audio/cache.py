@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch import Tensor
 from regard.data.audio.arrays import is_array, read_array
 from regard.data.audio.augment import change_frame_rate
 from regard.data.audio.batch import AudioExample
+from regard.data.audio.excerpts import Excerpt
 from regard.data.audio.features import LogMel
 from regard.data.audio.reading import read_sound
 from regard.data.audio.resampling import resample
@@ -24,6 +26,7 @@ class FeatureCache:
         self.examples, self.front = examples, front
         self._room, self._lock = room, Lock()
         self._cached: dict[tuple[int, float], Tensor] = {}
+        self._whole: tuple[Any, Features] | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -42,6 +45,8 @@ class FeatureCache:
 
     def _compute(self, number: int, speed: float) -> Features:
         example = self.examples[number]
+        if isinstance(example.sound, Excerpt):
+            return self._take(example, example.sound, speed)
         if isinstance(example.sound, Path) and is_array(example.sound):
             features = read_array(example.sound, self._where(example))
             return features if speed == 1 else change_frame_rate(features, speed)
@@ -50,9 +55,22 @@ class FeatureCache:
             samples = resample(samples, round(1000 * speed), 1000)
         return self.front(samples)
 
+    def _take(self, example: AudioExample, excerpt: Excerpt, speed: float) -> Features:
+        """Features of an excerpt; those of the whole recording are computed once."""
+        with self._lock:
+            if self._whole is None or self._whole[0] is not excerpt.sound:
+                whole = FeatureCache([example._replace(sound=excerpt.sound)], self.front)
+                self._whole = excerpt.sound, whole.features(0)
+            features = self._whole[1][excerpt.first : excerpt.first + excerpt.frames].clone()
+        return features if speed == 1 else change_frame_rate(features, speed)
+
     def samples(self, number: int) -> Float[Tensor, " samples"]:
         """Sound of one example, at the rate of its features."""
         example = self.examples[number]
+        if isinstance(example.sound, Excerpt):
+            whole = FeatureCache([example._replace(sound=example.sound.sound)], self.front).samples(0)
+            first = example.sound.first * self.front.hop
+            return whole[first : first + example.sound.frames * self.front.hop]
         if isinstance(example.sound, Path):
             return read_sound(example.sound, self.front.rate, self._where(example)).samples
         samples = example.sound()

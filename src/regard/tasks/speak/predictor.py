@@ -104,13 +104,15 @@ class SpeakPredictor(ForwardPredictor):
             more = {"text": example.record.source} | {name: fields[name] for name in ("skipped", "repeated")}
             content = format_times(words, kind, seconds, **(more if kind == "json" else {}))  # type: ignore[arg-type]
             io.write(self.times_file, content.encode())
-        text = describe(seconds, reading, bool(fields["stopped"]))
+        text, printed = describe(seconds, reading, bool(fields["stopped"])), None
         if self.times_format is not None:
-            text = format_times(words, self.times_format, seconds).rstrip("\n")  # type: ignore[arg-type]
+            printed = format_times(words, self.times_format, seconds).rstrip("\n")  # type: ignore[arg-type]
         pieces = self.codec.pieces(example) if align else []
         target = self.codec.target_pieces(spoken) if align else []
         sound = self.codec.decode(spoken)
-        return Prediction(text, 0.0, pieces, target, spoken.weights if align else None, fields=fields, output=sound)
+        return Prediction(
+            text, 0.0, pieces, target, spoken.weights if align else None, fields=fields, printed=printed, output=sound
+        )
 
     def read_row(
         self, example: SpeechExample, output: Spoken, row: int
