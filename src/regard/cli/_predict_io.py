@@ -239,6 +239,8 @@ def _format_weights(answer: "Prediction") -> str:
     from regard.cli.show.heatmap import heat, places
 
     assert answer.weights is not None
+    if answer.grid is None and any(" " in piece for piece in answer.source):
+        return heat(answer.weights.T, answer.source, answer.target)  # sentences are wide, and go down
     if answer.grid is None:
         return heat(answer.weights, answer.target, answer.source)
     rows, columns = answer.grid

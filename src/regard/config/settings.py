@@ -132,6 +132,9 @@ class EncoderDecoder(Section):
     """Layers of the encoder and of the decoder."""
     decoder_layers: int | None = None
     """Layers of a Transformer's decoder; None: model.layers."""
+    cross_attention_layers: str = ""
+    """Layers of a Transformer's or convolutional decoder that attend to the source, counted from 1, with commas between;
+    empty: all."""
     cell: Literal["tanh", "lstm", "gru"] = "lstm"
     """Cell of recurrent networks."""
     bidirectional: bool = True
@@ -187,6 +190,8 @@ class Model(EncoderDecoder):
 
     encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
     """Kind of encoder."""
+    values: Literal["encoder", "embeddings"] = "encoder"
+    """Values of the attention: the encoder's states, as the keys, or bare word embeddings of a table of their own."""
 
 
 @dataclass(frozen=True)

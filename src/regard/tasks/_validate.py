@@ -98,6 +98,11 @@ RULES = {
     "model.cell": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
     "model.bidirectional": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.reverse_source": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
+    "model.cross_attention_layers": Rule(
+        lambda config: config.model.decoder in ("transformer", "convolution") and _attends(config),
+        "a transformer or convolution decoder with an attention",
+    ),
+    "model.values": Rule(_attends, "an attention"),
     "model.order": Rule(_recurrent_look, "the recurrent decoder with an attention"),
     "model.input_feeding": Rule(
         lambda config: _recurrent_look(config) and config.model.order == "luong",
@@ -265,7 +270,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
 def _describe_model(model: Any) -> str:
     """Description of a model by its settings."""
     if not hasattr(model, "encoder"):
-        return f"is {getattr(model, 'network', type(model).__name__)}"
+        return f"is {getattr(model, 'network', getattr(model, 'kind', type(model).__name__))}"
     decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
     return f"has a {model.encoder} encoder{decoder} and the attention {model.attention.name}"
 
