@@ -52,6 +52,9 @@ def predict(
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Number of answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Print the attention weights of each piece of the answer.")] = False,
+    mark_copied: Annotated[
+        bool, typer.Option("--mark-copied", help="Put [copied words] of an answer in brackets (models that copy).")
+    ] = False,
     unknown: Annotated[
         str | None,
         typer.Option(help="Unknown words: keep, copy the source word, or a file of WORD TAB TRANSLATION."),
@@ -102,6 +105,7 @@ def predict(
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
         regard predict run/ --file source.txt --device cpu --compile
         regard predict run/ --file source.txt --stream
+        regard predict run/ --file mail.txt --mark-copied
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
@@ -135,7 +139,8 @@ def predict(
         if text is not None and _is_file(text):
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)
-    writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
+    writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, mark_copied)
+    inputs = _keep_first(inputs, noted)
     begun = time.monotonic()
     if piecewise is not None:
         answer = answer_stdin if piecewise == LISTEN else partial(write_streamed, inputs=inputs)
@@ -147,6 +152,7 @@ def predict(
         files |= files_of(task_options)
         options = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
         options |= {name: value for name, value in task_options.items() if name not in files}
+        options |= {"mark_copied": True} if mark_copied else {}
         options |= {"window": window, "engine": engine, "precision": precision}
         with Journal(out, digest_job(directory, model, source, files, **options)) as journal:
             if journal.message:

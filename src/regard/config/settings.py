@@ -187,6 +187,11 @@ class Model(EncoderDecoder):
 
     encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
     """Kind of encoder."""
+    copy: bool = False
+    """The decoder generates a word, or copies one of the source from where its attention points, words outside the
+    vocabulary too (pointer-generator)."""
+    coverage: bool = False
+    """The additive attention keeps a coverage vector, the sum of its weights so far, so that it repeats and omits less."""
 
 
 @dataclass(frozen=True)
@@ -237,8 +242,9 @@ class Train(Section):
     """Label smoothing."""
     confidence_penalty: float = 0.0
     """Weight of the confidence penalty: the negative entropy of the output distribution."""
-    coverage_weight: float = 0.0
-    """Weight of the coverage loss, which penalises attention to the same place again."""
+    coverage_weight: float | None = None
+    """Weight of the coverage loss, which penalises attention to the same place again; None: 1 with model.coverage, else
+    0."""
     doubly_stochastic_weight: float = 0.0
     """Weight of the doubly stochastic penalty: each position of the source should get a total attention of one."""
     guided_attention: float = 0.0

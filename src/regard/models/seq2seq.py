@@ -14,7 +14,7 @@ from regard.attention.types import Encoded
 from regard.config import Dropout, EncoderDecoder, Model
 from regard.data.feedback import TokenFeedback
 from regard.data.modality import Feedback, Source
-from regard.models.attention_factory import attention_options, build_attention
+from regard.models.attention_factory import attention_options, build_attention, select_coverage
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
@@ -45,7 +45,7 @@ class Seq2Seq(nn.Module):
 
     def read(self, source: Any) -> Encoded:
         """Encode a source of the encoder's modality, without the decoder's projections."""
-        return self.encoder(source)
+        return attach_copies(self.encoder(source), source)
 
     def forward(self, source: Source, target: Shaped[Tensor, "batch time *channels"], **options: Any) -> Step:
         """Forward with teacher forcing: logits, or numbers, of every position. Options are the decoder's.
@@ -57,6 +57,12 @@ class Seq2Seq(nn.Module):
     def attentions(self) -> dict[str, Attention]:
         """Attentions by module path, which is also their name in a Step, a log and a picture."""
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
+
+
+def attach_copies(encoded: Encoded, source: Any) -> Encoded:
+    """Encoded source with the tokens that a decoder may copy, where the source comes with them."""
+    copies = getattr(source, "copies", None)
+    return encoded if copies is None else encoded._replace(copies=copies)
 
 
 def build(
@@ -130,13 +136,14 @@ def build_decoder(
 
     With a `NumberFeedback` it is one of numbers, and `vocabulary` is the number of their channels.
     """
-    named = model.attention
+    named, coverage = model.attention, getattr(model, "coverage", False)
     options: dict[str, Any] = attention_options(named) | {"dropout": dropout.attention, "bias": model.bias}
-    make = partial(build_attention, named.name, limit=longest[0], **options)
+    name = select_coverage(named.name) if coverage else named.name
+    make = partial(build_attention, name, limit=longest[0], **options)
     last = model.output
     chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
     every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie_embeddings, "counterparts": counterparts}
-    every["feedback"] = feedback
+    every |= {"feedback": feedback, "copy": getattr(model, "copy", False)}
     if model.decoder == "transformer":
         known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
         return TransformerDecoder(vocabulary, source, model.hidden_size, **every, **known)

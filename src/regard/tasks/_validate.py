@@ -151,6 +151,8 @@ RULES = {
     "train.entropy_bonus": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
     "train.soft_attention_rate": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
     "train.coverage_weight": Rule(_attends, "an attention"),
+    "model.copy": Rule(_attends, "an attention"),
+    "model.coverage": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
         lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
@@ -270,6 +272,7 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
+    copyable(config)
     if train.max_epochs is not None and train.max_steps != type(config)().train.max_steps:
         raise ConfigError(
             f"train.max_epochs={train.max_epochs:g} and train.max_steps={train.max_steps} are both the length of the "
@@ -313,6 +316,23 @@ def trainable(config: Any) -> None:
         raise ConfigError(
             f"train.tensorboard needs the tensorboard package, which is not installed: {describe_install('track')}, "
             "or leave the setting out; log.jsonl has the same numbers"
+        )
+
+
+def copyable(config: Any) -> None:
+    """Raise for settings that need one vocabulary, where each source brings words of its own to copy."""
+    if not getattr(config.model, "copy", False):
+        return
+    for name, needed in (("confidence_penalty", "a distribution over one vocabulary"), ("packing_length", "one a row")):
+        if value := getattr(config.train, name):
+            raise ConfigError(
+                f"train.{name}={value} needs {needed}, and with model.copy=true each source has words of its own; leave one "
+                "of the two out"
+            )
+    if config.search.unknown == "copy":
+        raise ConfigError(
+            "search.unknown=copy replaces unknown words after the search, and model.copy=true writes them by itself; leave "
+            "search.unknown out"
         )
 
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.data.special_tokens import EOS
+from regard.data.special_tokens import EOS, UNK
 from regard.decoding.constraints import prefix as prefixes
 from regard.decoding.constraints.phrases import Phrases
 from regard.decoding.constraints.prefix import Prefix
@@ -36,7 +36,8 @@ class Guard:
     """Constraints of every sentence of a batch, with n-gram blocking of a given size (0: none).
 
     It only masks tokens and does not renormalise: the log-probability of the output stays the model's own. A prefix may
-    repeat itself; what comes after it may repeat neither it nor itself.
+    repeat itself; what comes after it may repeat neither it nor itself. Words that a model copies from outside the
+    vocabulary are unknown words to a prefix and to phrases, and themselves to n-grams.
     """
 
     def __init__(
@@ -90,8 +91,9 @@ class Guard:
 
     def after(self, watched: ConstraintState, tokens: Int[Tensor, " rows"]) -> ConstraintState:
         """Advance each row by a token. BOS changes nothing; a row without allowed tokens may hold anything."""
-        prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
         written = torch.cat([watched.written, tokens[:, None]], 1) if self.block else watched.written
+        tokens = tokens.masked_fill(tokens >= self.vocabulary, UNK)
+        prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
         return ConstraintState(
             prefix, self.include.move(watched.include, tokens), self.exclude.move(watched.exclude, tokens), written
         )
@@ -99,9 +101,11 @@ class Guard:
     def forbid(self, watched: ConstraintState, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Mask the tokens that a row may not write next."""
         forbidden = (self.prefix[watched.prefix] < 0) | self.exclude.completing(watched.exclude)
+        if (slots := logs.shape[1] - self.vocabulary) > 0:
+            forbidden = torch.cat((forbidden, forbidden[:, UNK, None].expand(-1, slots)), dim=1)
         if self.block:
             free = (watched.prefix == 0)[:, None]
-            forbidden |= mask_repeats(watched.written, self.block, self.vocabulary) & free
+            forbidden = forbidden | (mask_repeats(watched.written, self.block, logs.shape[1]) & free)
         forbidden[:, EOS] |= self.count_remaining(watched) > 0
         return logs.masked_fill(forbidden, IMPOSSIBLE)
 
