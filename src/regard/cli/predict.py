@@ -123,7 +123,8 @@ def predict(
     model = opened(directory, device, engine, precision, compile)
     model.check_search_options(context.params, settings)
     model.set_options(task_options)
-    completed = (model.complete(line, number) for number, line in enumerate(lines, 1))
+    grouped = lines if text is not None else model.group_lines(lines)
+    completed = (model.complete(line, number) for number, line in enumerate(grouped, 1))
     inputs = read_constraints(completed, prefix, include or [], exclude or [], constraints)
     override_search(model, settings, beam)
     if verbose:
@@ -135,7 +136,7 @@ def predict(
     window = 1 if typed else READ if out is None else WINDOW
     bad = collect_bad_inputs(model, text, file)
     if not model.codec.reads_files:
-        inputs = _warn_of_tabs(inputs, file or "input")
+        inputs = inputs if model.has_tabs else _warn_of_tabs(inputs, file or "input")
         if text is not None and _is_file(text):
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)

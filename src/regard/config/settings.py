@@ -185,8 +185,8 @@ class EncoderDecoder(Section):
 class Model(EncoderDecoder):
     """Encoder-decoder that reads text."""
 
-    encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
-    """Kind of encoder."""
+    encoder: Literal["recurrent", "convolution", "transformer", "hierarchical"] = "recurrent"
+    """Kind of encoder; hierarchical reads words in sentences and sentences in a document, for long sources."""
     copy: bool = False
     """The decoder generates a word, or copies one of the source from where its attention points, words outside the
     vocabulary too (pointer-generator)."""

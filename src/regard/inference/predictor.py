@@ -67,6 +67,8 @@ class Predictor(ABC):
 
     searches: ClassVar[bool] = False
     """True if answers are decoded by a search."""
+    has_tabs: ClassVar[bool] = False
+    """True if a tab stands between two parts of an input."""
 
     def __init__(self, task: PredictorTask, config: Any, codec: Any, model: nn.Module):
         self.task: Any = task
@@ -230,6 +232,10 @@ class Predictor(ABC):
     def complete(self, text: str, number: int = 1) -> str:
         """Input with what an option of the task adds to it, such as the question about every picture."""
         return text
+
+    def group_lines(self, lines: Iterator[str]) -> Iterator[str]:
+        """Inputs of the lines of a file: each line is one, unless a task reads several lines as one."""
+        return lines
 
     def set_options(self, options: Mapping[str, str]) -> None:
         """Set options that the task declares for commands, by name; raises for those of other tasks."""

@@ -161,6 +161,7 @@ class TeacherForcing(nn.Module):
     def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
         self.settings, self.risk = settings, risk
+        self.fixed_shapes: bool = getattr(getattr(model, "encoder", None), "capturable", True)
         check_settings(settings)
         check_feedback(settings, find_feedback(model))
         self.looks = Reinforce(settings, hard_attentions) if (hard_attentions := find_hard_attentions(model)) else None
@@ -188,7 +189,8 @@ class TeacherForcing(nn.Module):
     @property
     def capturable(self) -> bool:
         """True if batches of one shape run the same operations (nothing is sampled or looked up), as a CUDA graph needs."""
-        return self.risk is None and self.guide is None and self.settings.scheduled_sampling == "none"
+        plain = self.risk is None and self.guide is None and self.fixed_shapes
+        return plain and self.settings.scheduled_sampling == "none"
 
     def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         settings = self.settings

@@ -19,6 +19,7 @@ from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
+from regard.models.encoders.hierarchical import Hierarchical as HierarchicalEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.output_heads import make_output_factory
@@ -73,11 +74,13 @@ def build(
     joint: bool,
     counterparts: Sequence[int] | None = None,
     longest: tuple[int, int] = (1024, 1024),
+    ends: Sequence[int] = (),
 ) -> Seq2Seq:
     """Build the model that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
 
     `longest` are the maximum lengths of source and target, for parts with parameters for each position. `counterparts` are
-    for an attention that copies: the target's id of each source id, or -1. Without them equal ids are equal tokens.
+    for an attention that copies: the target's id of each source id, or -1. Without them equal ids are equal tokens. `ends`
+    are the source's tokens that end a sentence, for the hierarchical encoder.
     """
     if joint and source_size != target_size:
         raise ValueError(f"a joint vocabulary has one size, got {source_size} and {target_size}; build with joint=False")
@@ -85,7 +88,7 @@ def build(
         raise ValueError(
             f"counterparts need a target token, or -1, for each of {source_size} source tokens, got {len(counterparts)}"
         )
-    encoder = build_encoder(model, dropout, source_size, longest[0])
+    encoder = build_encoder(model, dropout, source_size, longest[0], ends)
     decoder = build_decoder(model, dropout, encoder.size, target_size, counterparts, longest)
     for part in (encoder, decoder):
         if isinstance(part, TransformerEncoder | TransformerDecoder):
@@ -96,8 +99,8 @@ def build(
 
 
 def build_encoder(
-    model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024
-) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder:
+    model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024, ends: Sequence[int] = ()
+) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder | HierarchicalEncoder:
     """Build the encoder that a config describes."""
     if model.encoder == "recurrent":
         return RecurrentEncoder(
@@ -115,6 +118,18 @@ def build_encoder(
     if model.reverse_source:
         raise ValueError(
             f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
+        )
+    if model.encoder == "hierarchical":
+        return HierarchicalEncoder(
+            vocabulary,
+            model.hidden_size,
+            ends=ends,
+            embedding=model.embedding_size,
+            layers=model.layers,
+            cell=model.cell,
+            drop_embedding=dropout.embedding,
+            drop_residual=dropout.residual,
+            variational=dropout.variational,
         )
     if model.encoder == "convolution":
         return ConvolutionEncoder(

@@ -36,7 +36,7 @@ def _cnn(config: Any) -> bool:
 
 
 def _reads_text(config: Any) -> bool:
-    return config.model.encoder in ("recurrent", "convolution", "transformer")
+    return config.model.encoder in ("recurrent", "convolution", "transformer", "hierarchical")
 
 
 def _finds(config: Any) -> bool:
@@ -90,7 +90,7 @@ WHOLE = "a model that reads the whole picture (model.glimpses=0)"
 GLIMPSES = "a model that takes glimpses at a picture (model.glimpses=6)"
 
 RULES = {
-    "model.cell": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
+    "model.cell": Rule(_any("recurrent", "hierarchical"), "a recurrent encoder or decoder"),
     "model.bidirectional": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.reverse_source": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.order": Rule(_recurrent_look, "the recurrent decoder with an attention"),
@@ -214,7 +214,7 @@ RULES = {
         lambda config: getattr(config.model, "reranking_layers", 0) > 0,
         "cross-attention layers over a picture and a text (model.reranking_layers=1 or more)",
     ),
-    "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
+    "dropout.variational": Rule(_any("recurrent", "hierarchical"), "a recurrent encoder or decoder"),
 }
 
 

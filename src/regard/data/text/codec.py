@@ -29,6 +29,10 @@ if TYPE_CHECKING:  # guided alignment needs no NumPy
     from regard.data.text.axis import TokenAxes
 
 FORMAT = 1
+TURN = "⏎"
+"""Mark between the turns of a dialogue."""
+SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", TURN)
+"""Ends of tokens that end a sentence."""
 
 
 class Example(NamedTuple):
@@ -210,6 +214,11 @@ class TextCodec:
         spelt = [numbers.get(spelling, -1) for spelling in self.source.table[first:]]
         return [*(special.get(number, -1) for number in range(first)), *spelt]
 
+    def sentence_ends(self) -> list[int]:
+        """Source tokens that end a sentence or a turn of a dialogue, for an encoder that reads sentences."""
+        texts = (spelling.decode("utf-8", "replace").strip() for spelling in self.source.table)
+        return [number for number, text in enumerate(texts) if text.endswith(SENTENCE_ENDS)]
+
     def loader(self, examples: Sequence[Example], budget: int) -> "SequenceLoader":
         """Batches of an evaluation, each of at most so many tokens."""
         from regard.data.loader import SequenceLoader  # it reads examples
@@ -281,13 +290,14 @@ class TextCodec:
         return {"data": {0: "sources", 1: "tokens"}, "keep": {0: "sources", 1: "tokens"}}
 
     def is_known(self, record: Record) -> bool:
-        """False where every token of a source is unknown, so that an answer would be a guess."""
-        return any(token not in (UNK, EOS) for token in self.encode(record).source)
+        """False where every token of a source is unknown, so that an answer would be a guess; a copied word is none."""
+        tokens = self.encode(record).source
+        return len(tokens) > 1 if self.copies else any(token not in (UNK, EOS) for token in tokens)
 
     def fits(self, record: Record) -> bool:
         """True if a source has a known token and is not cut."""
         tokens = self.source.encode(self.prepare(record.source))
-        return len(tokens) < self.max_source_length and any(token not in (UNK, EOS) for token in tokens)
+        return len(tokens) < self.max_source_length and (self.copies or any(token not in (UNK, EOS) for token in tokens))
 
     def select_fitting(self, records: Sequence[Record]) -> list[int]:
         """Indices of the records whose sources are not cut."""

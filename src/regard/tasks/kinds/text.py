@@ -135,7 +135,8 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     counterparts = None if codec.joint else codec.counterparts()
     data, search = config.data, config.search
     longest = data.max_source_length, max(data.max_target_length, search.max_length + 1)
-    return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest)
+    ends = codec.sentence_ends() if config.model.encoder == "hierarchical" else ()
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest, ends)
 
 
 def build_small(config: TextConfig) -> Seq2Seq:
