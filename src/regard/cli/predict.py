@@ -15,6 +15,7 @@ import typer
 from regard import io
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
+from regard.cli._chat import converse
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
 from regard.cli._journal import Journal
@@ -25,7 +26,7 @@ from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, answer_stdin, select_streaming, write_streamed
 from regard.cli._task_options import files_of, with_task_options
 from regard.cli.train import ANY
-from regard.errors import DataError, DataWarning
+from regard.errors import ConfigError, DataError, DataWarning
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
@@ -85,6 +86,9 @@ def predict(
     listen: Annotated[
         bool, typer.Option("--listen", help="Decode standard input simultaneously, while it arrives (monotonic models).")
     ] = False,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Converse: answer each line with all turns before it (dialogue models).")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
@@ -106,6 +110,7 @@ def predict(
         regard predict run/ --file source.txt --device cpu --compile
         regard predict run/ --file source.txt --stream
         regard predict run/ --file mail.txt --mark-copied
+        regard predict run/ --chat
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
@@ -129,6 +134,10 @@ def predict(
     override_search(model, settings, beam)
     if verbose:
         report_engines(context, model, engine)
+    if chat:
+        _check_alone(text, file, out)
+        converse(model, beam)
+        return
     if trace is not None:
         model.check_traceable()
     noted: list[tuple[str, ConstraintSpec]] = []
@@ -229,6 +238,12 @@ def _keep_first(
         if len(noted) <= TRACED:
             noted.append(text)
         yield text
+
+
+def _check_alone(text: str | None, file: str | None, out: Path | None) -> None:
+    """Raise for inputs and outputs beside a conversation, which is standard input and output."""
+    if text is not None or file is not None or out is not None:
+        raise ConfigError("--chat answers the lines of standard input on standard output; leave INPUT, --file and --out out")
 
 
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:

@@ -340,6 +340,9 @@ class Search(Section):
     """Unknown words in an output: keep them, or copy the source word that gets the most attention."""
     block_ngrams: int = 0
     """No output holds the same n-gram of so many tokens twice; 0: it may."""
+    grammar: str | None = None
+    """File with a grammar that every output keeps to; of the task parse also targets, the prefix tree of those that it was
+    trained on."""
     beam_groups: int = 1
     """Groups of diverse beam search, which share the beam; 1: plain beam search."""
     diversity_penalty: float = 0.5

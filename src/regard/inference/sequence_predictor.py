@@ -11,11 +11,13 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.alignment.unknown import load_translations, replace_unknown
+from regard.data.lines import lines
 from regard.data.modality import Source
-from regard.data.special_tokens import UNK
+from regard.data.special_tokens import NAMES, UNK
 from regard.data.table import Record
 from regard.decoding.align import align as links
 from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.constraints.language import Language, parse_grammar
 from regard.decoding.constraints.spec import ConstraintSpec, Phrases, expand_specs
 from regard.decoding.constraints.spec import build_guard as guarded
 from regard.decoding.constraints.spelling import Spelling
@@ -385,16 +387,34 @@ class SequencePredictor(Predictor):
         """Plan the search for these sources by the config."""
         settings = dataclasses.replace(self.config.search, beam=beams)
         guard = None
-        if settings.block_ngrams or any(map(any, constraints or ())):
+        language = None if settings.grammar is None else self.language
+        if settings.block_ngrams or language is not None or any(map(any, constraints or ())):
             where = next(self.model.parameters()).device
             specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
-            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
+            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos, language)
         if guard is not None:
             lengths = [min(settings.max_length, length + room) for length, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)
         finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.forced_bos is None else ForcedBOS(self.model.decoder, settings.forced_bos)
         return Plan(finder, decoder, lengths, guard)
+
+    @cached_property
+    def language(self) -> Language:
+        """Language that answers are written in: the grammar of a file, in the tokens of answers."""
+        path = self.config.search.grammar
+        if path == "targets":
+            raise RefusedError(
+                f"search.grammar=targets is for models of the task parse, and this one is of {self.name}; name the file of "
+                "a grammar, or leave it out"
+            )
+        text = "\n".join(line.text for line in lines(path))
+        return parse_grammar(text, path, lambda quoted: self.codec.target.encode(self.written(quoted)), self.constants)
+
+    @property
+    def constants(self) -> frozenset[int]:
+        """Tokens that may be a constant of a grammar: all but the special ones."""
+        return frozenset(range(len(NAMES), self.codec.target.size))
 
     @cached_property
     def spelling(self) -> Spelling:

@@ -90,7 +90,7 @@ class Hierarchical(nn.Module):
         vectors = vectors.index_put((used.nonzero()[:, 0],), self.pool(inputs, lengths))
         vectors = self.drop(torch.unflatten(vectors, 0, split.lengths.shape))
         counts = (split.lengths > 0).sum(1).clamp_min(1).cpu()
-        outer, final = run_layer(cast(nn.RNNBase, self.sentences), vectors, counts)
+        outer, final = run_layer(self.sentences, vectors, counts)
         words = inputs[(used.cumsum(0) - 1)[row], place]
         output = data.new_zeros(*keep.shape, self.size)
         joined = torch.cat((words, outer.flatten(0, 1)[row]), dim=-1)

@@ -29,7 +29,7 @@ from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks.kinds.sequence import build_risk, check_monitor, evaluate_outputs
 from regard.tasks.kinds.tables import Tables, tables, texts
-from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
+from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes, family
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
 
 def records(task: Writes, config: TextConfig) -> Tables:
     """Records for training and for validation: of the named files, or synthetic ones of the task."""
-    splits = tables(config.data, read, "source", texts)
+    home = family(config)
+    splits = tables(config.data, home.read, "source", getattr(home, "list_sources", texts))
     if splits is None:
         splits = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
     return splits.prepared(task.prepare)
