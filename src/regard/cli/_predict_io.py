@@ -53,6 +53,8 @@ class AnswerWriter:
     bad_inputs: BadInputs | None = None
     outputs: "OutputFiles | None" = None
     """Files that answers are written to, where they are no text."""
+    copies: bool = False
+    """Copied words are marked."""
     reasons: Counter[Reason] = field(default_factory=Counter)
     """Number of inputs without an answer, by the reason."""
     without_boxes: list[int] = field(default_factory=list)
@@ -152,6 +154,7 @@ class AnswerWriter:
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
         search = {"beam": self.beam, "unknown": self.unknown}
         options: dict[str, Any] = {name: value for name, value in search.items() if value is not None}
+        options |= {"copies": True} if self.copies else {}
         if any(map(any, specs)):
             options |= {name: [getattr(spec, name) for spec in specs] for name in ("prefix", "include", "exclude")}
         try:
@@ -226,7 +229,8 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         if answer.printed is not None:
             lines.append(answer.printed)
             continue
-        lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
+        text = answer.text if answer.marked is None else answer.marked
+        lines.append(f"{answer.score:.4f}\t{text}" if nbest > 1 else text)
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")
         elif align and answer.target:
@@ -260,9 +264,24 @@ def _link_fields(answer: "Prediction") -> dict[str, Any]:
     return table if answer.grid is None else {**table, "grid": answer.grid}
 
 
+def _copy_fields(answer: "Prediction") -> dict[str, Any]:
+    """JSON fields of what was copied: the marked text, and each copied piece with its places and its share."""
+    if answer.copies is None:
+        return {}
+    copies = [{"text": answer.target[copy.target], **copy._asdict()} for copy in answer.copies]
+    return {"marked": answer.marked, "copies": copies}
+
+
 def _json(text: str, answers: "list[Prediction]") -> str:
     table = [
-        {"text": answer.text, "score": answer.score, **_box_fields(answer), **_link_fields(answer), **(answer.fields or {})}
+        {
+            "text": answer.text,
+            "score": answer.score,
+            **_box_fields(answer),
+            **_link_fields(answer),
+            **_copy_fields(answer),
+            **(answer.fields or {}),
+        }
         for answer in answers
     ]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

@@ -15,6 +15,7 @@ import typer
 from regard import io
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
+from regard.cli._chat import converse
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
 from regard.cli._journal import Journal
@@ -26,7 +27,7 @@ from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, answer_stdin, select_streaming, write_streamed
 from regard.cli._task_options import files_of, with_task_options
 from regard.cli.train import ANY
-from regard.errors import DataError, DataWarning
+from regard.errors import ConfigError, DataError, DataWarning
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
@@ -55,6 +56,9 @@ def predict(
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Number of answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Print the attention weights of each piece of the answer.")] = False,
+    mark_copied: Annotated[
+        bool, typer.Option("--mark-copied", help="Put [copied words] of an answer in brackets (models that copy).")
+    ] = False,
     unknown: Annotated[
         str | None,
         typer.Option(help="Unknown words: keep, copy the source word, or a file of WORD TAB TRANSLATION."),
@@ -85,6 +89,9 @@ def predict(
     listen: Annotated[
         bool, typer.Option("--listen", help="Decode standard input simultaneously, while it arrives (monotonic models).")
     ] = False,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Converse: answer each line with all turns before it (dialogue models).")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
     ] = False,
@@ -105,6 +112,8 @@ def predict(
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
         regard predict run/ --file source.txt --device cpu --compile
         regard predict run/ --file source.txt --stream
+        regard predict run/ --file mail.txt --mark-copied
+        regard predict run/ --chat
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
@@ -128,6 +137,10 @@ def predict(
     override_search(model, settings, beam)
     if verbose:
         report_engines(context, model, engine)
+    if chat:
+        _check_alone(text, file, out)
+        converse(model, beam)
+        return
     if trace is not None:
         model.check_traceable()
     noted: list[tuple[str, ConstraintSpec]] = []
@@ -140,7 +153,7 @@ def predict(
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)
     outputs = build_output_files(model, out, several=text is None)
-    writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, outputs)
+    writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, outputs, mark_copied)
     inputs = _keep_first(inputs, noted)
     begun = time.monotonic()
     if piecewise is not None:
@@ -153,6 +166,7 @@ def predict(
         files |= files_of(task_options)
         options = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
         options |= {name: value for name, value in task_options.items() if name not in files}
+        options |= {"mark_copied": True} if mark_copied else {}
         options |= {"window": window, "engine": engine, "precision": precision}
         with Journal(out, digest_job(directory, model, source, files, **options)) as journal:
             if journal.message:
@@ -228,6 +242,12 @@ def _keep_first(
         if len(noted) <= TRACED:
             noted.append(text)
         yield text
+
+
+def _check_alone(text: str | None, file: str | None, out: Path | None) -> None:
+    """Raise for inputs and outputs beside a conversation, which is standard input and output."""
+    if text is not None or file is not None or out is not None:
+        raise ConfigError("--chat answers the lines of standard input on standard output; leave INPUT, --file and --out out")
 
 
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:

@@ -22,7 +22,7 @@ from regard.data.batch import Batch, Padded
 from regard.data.bucketing import round_lengths
 from regard.data.modality import Codec, Example, SequenceExample
 from regard.data.prefetch import Prefetcher, bind_weakly
-from regard.data.special_tokens import PAD
+from regard.data.special_tokens import NO_TOKEN, PAD
 
 Numbers = NDArray[np.int64]
 
@@ -129,13 +129,18 @@ class SequenceLoader(Loader):
         self.examples = examples
         self._source = Sequences([example.source for example in examples])
         self._target = Sequences([example.target or [] for example in examples]) if paired else None
+        copies = [getattr(example, "copies", None) for example in examples]
+        self._copies = None if copies[0] is None else Sequences([tokens or [] for tokens in copies])
         super().__init__(self._bucket(batch_tokens, shuffle), seed, shuffle)
 
     def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
         """Sources and targets of the examples with these indices, each padded to one tensor."""
         numbers = np.asarray(indices, np.int64)
         target = None if self._target is None else self._target.pad(numbers)
-        return Batch(self._source.pad(numbers), target, tuple(self.examples[index].record for index in indices))
+        source = self._source.pad(numbers)
+        if self._copies is not None:
+            source = source._replace(copies=self._copies.pad(numbers, NO_TOKEN).data)
+        return Batch(source, target, tuple(self.examples[index].record for index in indices))
 
     def padding(self, epoch: int = 0) -> float:
         """Share of an epoch's batches that is padding."""
@@ -189,12 +194,12 @@ class Sequences:
         total = int(self.lengths.sum())
         self.data: Numbers = np.fromiter(chain.from_iterable(sequences), np.int64, total)
 
-    def pad(self, indices: Numbers) -> Padded:
+    def pad(self, indices: Numbers, filling: int = PAD) -> Padded:
         """Pad sequences into rows."""
         lengths = self.lengths[indices]
         positions = np.arange(int(lengths.max()))
         keep = positions < lengths[:, None]
-        data = np.full(keep.shape, PAD, np.int64)
+        data = np.full(keep.shape, filling, np.int64)
         data[keep] = self.data[(self.starts[indices][:, None] + positions)[keep]]
         return Padded(torch.from_numpy(data), torch.from_numpy(keep))
 

@@ -203,7 +203,7 @@ class Searcher:
         reasons = {
             "a trace shows the hypotheses of each step": tree is not None,
             "CTC, a language model and hotwords are scored at each step": fusion is not None,
-            "prefixes, phrases and block_ngrams are constraints on each step": guard is not None,
+            "prefixes, phrases, block_ngrams and grammars are constraints on each step": guard is not None,
             "search.beam_groups are searched one after the other": settings.beam_groups > 1,
             "search.coverage_penalty needs the attention of each step": bool(settings.coverage_penalty),
             "the candidates of search.mbr are samples": settings.mbr != "none" and settings.mbr_from == "sample",

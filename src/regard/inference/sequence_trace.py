@@ -33,8 +33,9 @@ def trace(
     constraints: Sequence[ConstraintSpec] | None = None,
 ) -> Trace:
     """Trace of a model while it answers each input under its constraints, or while it writes the `targets`."""
-    examples, graph, costs, words = list[Example](), Graph(), list[Any](), Words(predictor.codec)
+    examples, graph, costs = list[Example](), Graph(), list[Any]()
     for encoded, tree in encode_answers(predictor, inputs, beam, targets, constraints):
+        words = Words(predictor.codec_of(encoded))
         recorder = record(predictor.model, scores=scores, graph=not examples)
         example = write(recorder, words, encoded)
         graph = graph if examples else recorder.graph()

@@ -1,7 +1,7 @@
 """Predictor of transcripts: the decoder's search joined by CTC scores, word times, and long recordings by excerpts."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, cast
 
@@ -29,7 +29,7 @@ from regard.decoding.logprobs import UndistributedError
 from regard.errors import ConfigError, DataError, DataWarning
 from regard.inference.prediction import Prediction
 from regard.inference.predictor import Input, text_of
-from regard.inference.sequence_predictor import SequencePredictor
+from regard.inference.sequence_predictor import Extras, Looking, SequencePredictor
 from regard.models.decoders import DecoderMemory
 from regard.models.speech2seq import Speech2Seq
 from regard.tasks.transcribe.transcript import Transcript, find_words, join_transcripts, measure_activity
@@ -96,21 +96,20 @@ class SpeechPredictor(SequencePredictor):
         inputs: Sequence[Input],
         beam: int | None,
         best: int,
-        align: bool,
-        translations: Mapping[str, str] | None,
+        extras: Extras,
         constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        align = align or self.times is not None
+        extras = extras._replace(align=extras.align or self.times is not None)
         records = [self.read(item, number) for number, item in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
         long = [place for place, example in enumerate(examples) if example.frames > self.longest_excerpt]
         for place in long:
-            yield place, [] if place in done else [self._transcribe_long(examples[place], beam, align)]
+            yield place, [] if place in done else [self._transcribe_long(examples[place], beam, extras.align)]
         short = [place for place in range(len(inputs)) if place not in set(long)]
         some = frozenset(number for number, place in enumerate(short) if place in done)
         wishes = [constraints[place] for place in short]
-        outcomes = super()._outcomes([inputs[place] for place in short], beam, best, align, translations, wishes, some)
+        outcomes = super()._outcomes([inputs[place] for place in short], beam, best, extras, wishes, some)
         yield from ((short[number], answers) for number, answers in outcomes)
 
     def _transcribe_long(self, example: AudioExample, beam: int | None, align: bool) -> Prediction:
@@ -119,7 +118,7 @@ class SpeechPredictor(SequencePredictor):
         stretches = split_frames(example.frames, most, int(OVERLAP * most))
         excerpts = take_excerpts(example, stretches)
         parts, scores = dict[int, Transcript](), list[float]()
-        for place, hypotheses in self._search(excerpts, beam or self.config.search.beam, 1, weights=True):
+        for place, hypotheses in self._search(excerpts, beam or self.config.search.beam, 1, Looking(weights=True)):
             if isinstance(hypotheses, UndistributedError):
                 raise hypotheses
             timed = self.time_words(excerpts[place], hypotheses[0].tokens, hypotheses[0])
@@ -131,18 +130,12 @@ class SpeechPredictor(SequencePredictor):
         plain = Prediction(text, sum(scores) / len(scores), [], [word.text for word in transcript.words])
         return self._with_times(example, plain, transcript, align)
 
-    def _make_prediction(
-        self,
-        example: AudioExample,
-        hypothesis: Hypothesis,
-        align: bool = False,
-        translations: Mapping[str, str] | None = None,
-    ) -> Prediction:
-        prediction = super()._make_prediction(example, hypothesis, align, translations)
-        if not align:
+    def _make_prediction(self, example: AudioExample, hypothesis: Hypothesis, extras: Extras) -> Prediction:
+        prediction = super()._make_prediction(example, hypothesis, extras)
+        if not extras.align:
             return prediction
         transcript = self.time_words(example, hypothesis.tokens, hypothesis)
-        return self._with_times(example, prediction, transcript, align)
+        return self._with_times(example, prediction, transcript, extras.align)
 
     def _with_times(self, example: AudioExample, prediction: Prediction, transcript: Transcript, align: bool) -> Prediction:
         """Prediction with the times of its words, printed as asked for; warns of what was not read, or read twice."""
