@@ -37,7 +37,14 @@ class Model:
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
-            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None)]
+            yield (
+                place,
+                [
+                    SimpleNamespace(
+                        text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None, printed=None, marked=None
+                    )
+                ],
+            )
 
 
 def inputs(*texts, wish=ConstraintSpec()):
