@@ -17,12 +17,12 @@ from torch import Tensor
 
 from regard.alignment.words import Units
 from regard.data.audio.arrays import is_array, read_shape
-from regard.data.audio.batch import Synthesis
+from regard.data.audio.batch import AudioExample, Synthesis
 from regard.data.audio.cache import FeatureCache
 from regard.data.audio.features import LogMel
 from regard.data.audio.normalise import Normalisation
 from regard.data.audio.reading import read_header
-from regard.data.batch import Batch, Padded, pad_numbers
+from regard.data.batch import Batch, Padded, pad, pad_numbers
 from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.feedback import NumberFeedback
 from regard.data.loader import ModalityLoader
@@ -98,9 +98,9 @@ class SpeechCodec:
         )
         return replace(self, text=text, max_frames=data.max_frames)
 
-    def standardise(self, cache: FeatureCache) -> "SpeechCodec":
+    def standardise(self, examples: Sequence[SpeechExample]) -> "SpeechCodec":
         """Codec with the pace of these recordings, and with the mean and the deviation of them, or of many of them."""
-        examples: Any = cache.examples
+        cache = self.cache(examples)
         pace = max(example.frames / len(example.source) for example in examples)
         numbers = range(0, len(cache), -(-len(cache) // MEASURED))
         normalisation = Normalisation.measure(cache.features(number) for number in numbers)
@@ -187,8 +187,10 @@ class SpeechCodec:
 
     def cache(self, examples: Sequence[SpeechExample]) -> FeatureCache:
         """Cache of the features of examples."""
-        listed: Any = examples  # it reads their sound and record alone
-        return FeatureCache(listed, self.front)
+        recordings = [
+            AudioExample(each.sound, each.frames, None, each.record) for each in examples if each.sound is not None
+        ]
+        return FeatureCache(recordings, self.front)
 
     def features(self, example: SpeechExample) -> Float[Tensor, "frames channels"]:
         """Normalised frames of the recording of one example."""
@@ -205,8 +207,7 @@ class SpeechCodec:
 
     def collate(self, examples: Sequence[SpeechExample]) -> Padded:
         """Texts of examples, padded to one tensor."""
-        listed: Any = examples  # whose sources are texts
-        return self.text.collate(listed)
+        return pad([example.source for example in examples])
 
     def encode_target(self, record: Record) -> Float[Tensor, "frames channels"] | None:
         """Normalised frames of a record's recording; None where it has none."""
@@ -362,13 +363,13 @@ class SpeechLoader(ModalityLoader):
         prefetch: int = 0,
     ):
         super().__init__(codec, examples, budget, seed, shuffle, prefetch)
-        self.cache = codec.cache(examples)
+        self.cache = codec.cache(examples) if all(example.sound is not None for example in examples) else None
 
     def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
         """Texts and frames of the examples with these indices; no frames where one has no recording."""
         examples: list[Any] = [self.examples[index] for index in indices]
         target = None
-        if all(example.sound is not None for example in examples):
+        if self.cache is not None:
             target = pad_numbers([self.codec.normalisation(self.cache.features(index)) for index in indices])
         return Batch(self.codec.collate(examples), target, tuple(example.record for example in examples))
 

@@ -82,7 +82,7 @@ def experiment(name: str, task: Task, config: SpeakConfig, out: Path | None = No
             f"too little is left: {report} to train on, {len(valid):,} to validate with; a longer limit (data.max_seconds, "
             "data.max_source_length) keeps more"
         )
-    codec = codec if begin else codec.standardise(codec.cache(examples))
+    codec = codec if begin else codec.standardise(examples)
     torch.manual_seed(config.train.seed)  # equal seeds begin with equal weights
     model = build(config, codec)
     if begin is not None:

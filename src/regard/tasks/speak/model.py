@@ -49,14 +49,15 @@ class Spoken(NamedTuple):
 
 
 class PrenetDecoder(nn.Module):
-    """Decoder of Transformer TTS: a Transformer decoder of numbers, whose inputs come through a prenet.
+    """Decoder of Transformer TTS: a Transformer decoder of numbers, whose inputs come through a prenet and a projection.
 
-    Li et al. 2019, https://arxiv.org/abs/1809.08895.
+    Li et al. 2019, https://arxiv.org/abs/1809.08895. The projection is to as many numbers as a step has, which the decoder
+    embeds.
     """
 
-    def __init__(self, prenet: Prenet, inner: TransformerDecoder):
+    def __init__(self, prenet: Prenet, size: int, channels: int, inner: TransformerDecoder):
         super().__init__()
-        self.prenet, self.inner = prenet, inner
+        self.prenet, self.projection, self.inner = prenet, nn.Linear(size, channels), inner
 
     def remember(self, encoded: Any) -> Tree:
         """Memory of a text."""
@@ -68,7 +69,7 @@ class PrenetDecoder(nn.Module):
 
     def step(self, frame: Float[Tensor, "rows channels"], memory: Tree, state: Tree, *, weights: bool = False) -> Step:
         """One step, from the last frame of the step before."""
-        return self.inner.step(self.prenet(frame), memory, state, weights=weights)
+        return self.inner.step(self.projection(self.prenet(frame)), memory, state, weights=weights)
 
     def forward(
         self,
@@ -79,7 +80,7 @@ class PrenetDecoder(nn.Module):
         statistics: tuple[str, ...] = (),
     ) -> Step:
         """All steps with teacher forcing."""
-        step: Step = self.inner(self.prenet(target), memory, weights=weights, statistics=statistics)
+        step: Step = self.inner(self.projection(self.prenet(target)), memory, weights=weights, statistics=statistics)
         return step
 
 
@@ -163,9 +164,9 @@ def build_speaker(model: SpeakModel, dropout: SpeakDropout, vocabulary: int, cha
         encoder = TransformerEncoder(vocabulary, model.hidden_size, drop_embedding=dropout.embedding, **layers)
         feedback = NumberFeedback(channels * model.reduction, stops=True)
         inner = TransformerDecoder(
-            model.prenet_size, model.hidden_size, model.hidden_size, attention=make, feedback=feedback, **layers
+            feedback.channels, model.hidden_size, model.hidden_size, attention=make, feedback=feedback, **layers
         )
-        decoder = PrenetDecoder(prenet, inner)
+        decoder = PrenetDecoder(prenet, model.prenet_size, feedback.channels, inner)
     postnet = None
     if model.postnet_layers:
         sizes_of_layers = [channels, *[model.postnet_size] * (model.postnet_layers - 1), channels]

@@ -31,15 +31,16 @@ class Convolutions(nn.Module):
             raise ValueError(f"model.kernel_size needs to be an odd number, which has a middle, got {kernel}")
         pairs = list(pairwise(sizes))
         self.layers = nn.ModuleList(nn.Conv1d(first, second, kernel, padding=kernel // 2) for first, second in pairs)
-        self.norms = nn.ModuleList(nn.LayerNorm(second) for _, second in pairs)
-        self.dropout, self.plain_last = nn.Dropout(dropout), plain_last
+        normed = pairs[:-1] if plain_last else pairs
+        self.norms = nn.ModuleList(nn.LayerNorm(second) for _, second in normed)
+        self.dropout = nn.Dropout(dropout)
         self.activation = {"relu": torch.relu, "tanh": torch.tanh}[activation]
 
     def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
-        for number, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+        for number, layer in enumerate(self.layers):
             data = layer(data.masked_fill(~keep[..., None], 0.0).mT).mT
-            if not self.plain_last or number + 1 < len(self.layers):
-                data = self.activation(norm(data))
+            if number < len(self.norms):
+                data = self.activation(self.norms[number](data))
             data = self.dropout(data)
         return data.masked_fill(~keep[..., None], 0.0)
 
