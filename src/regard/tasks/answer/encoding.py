@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.special_tokens import PAD
+from regard.models.layers.cells import UnrolledLayer, Vectors
 
 
 class SentenceEncoder(nn.Module):
@@ -72,9 +73,28 @@ class QuestionEncoder(nn.Module):
         self, words: Float[Tensor, "batch words size"], keep: Bool[Tensor, "batch words"]
     ) -> Float[Tensor, "batch size"]:
         """State behind the last word."""
-        states, _ = self.rnn(words)
+        states = run_gru(self.rnn, words)
         last = (keep.sum(1) - 1).clamp_min(0)
         return states.gather(1, last[:, None, None].expand(-1, 1, states.shape[2]))[:, 0]
+
+
+def run_gru(rnn: nn.GRU, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch time size"]:
+    """States of a GRU; step by step inside a CUDA graph, where cuDNN's own call is not captured."""
+    if data.is_cuda and torch.cuda.is_current_stream_capturing():
+        return unroll_gru(rnn, data)
+    states: Tensor = rnn(data)[0]
+    return states
+
+
+def unroll_gru(rnn: nn.GRU, data: Float[Tensor, "batch time size"]) -> Float[Tensor, "batch time size"]:
+    """States of a GRU, one step after the other."""
+    unrolled = UnrolledLayer(rnn, data)
+    state: Vectors = (data.new_zeros(len(data), rnn.hidden_size),)
+    states = []
+    for step in range(data.shape[1]):
+        state = unrolled(step, state)
+        states.append(state[0])
+    return torch.stack(states, dim=1)
 
 
 def reverse_rows(

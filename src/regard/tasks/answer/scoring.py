@@ -68,8 +68,8 @@ class Scores:
     def metrics(self) -> Metrics:
         """Metrics with their intervals: over all questions, and by task."""
         values, count = self.figures(), len(self.names)
-        metrics: Metrics = {"loss": measure_mean(self.loss[self.known], 1, LOSS)} if self.known.any() else {}
-        metrics["accuracy"] = measure_mean(self.right, 100, RIGHT)
+        metrics: Metrics = {"loss": measure_mean(self.loss[self.known], 1.0, LOSS)} if self.known.any() else {}
+        metrics["accuracy"] = measure_mean(self.right, 100.0, RIGHT)
         if count > 1:
             parts = np.stack([self.rows_of(name) for name in self.names], 1).astype(np.float64)
             table: Rows = np.concatenate((parts, parts * (1 - self.right[:, None])), axis=1)
@@ -80,10 +80,10 @@ class Scores:
             interval = bootstrap(table, mean_error)
             metrics["error"] = Measurement(values["error"], *interval, ERROR.format(count))
         else:
-            metrics["error"] = measure_mean(1 - self.right, 100, ERROR.format(count))
+            metrics["error"] = measure_mean(1 - self.right, 100.0, ERROR.format(count))
         known = ~np.isnan(self.hits[:, 0])
         if known.any():
-            metrics["facts"] = measure_mean(self.hits[known].mean(1), 100, FACTS)
+            metrics["facts"] = measure_mean(self.hits[known].mean(1), 100.0, FACTS)
             metrics["best_hop"] = Measurement(values["best_hop"], values["best_hop"], values["best_hop"], BEST)
         return metrics | self.metrics_by_task()
 
@@ -95,7 +95,7 @@ class Scores:
             rows = self.rows_of(name)
             hop = f", best hop on a fact {best[name]:.1f} %" if name in best else ""
             said = f"answers wrong, in per cent, of {int(rows.sum()):,}{hop}"
-            metrics[f"error {name or '(none)'}"] = measure_mean(1 - self.right[rows], 100, said)
+            metrics[f"error {name or '(none)'}"] = measure_mean(1 - self.right[rows], 100.0, said)
         return metrics
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ from torch import nn
 from regard import tasks
 from regard.alignment.heads import Head
 from regard.config import Dropout
-from regard.data.codec import Report
+from regard.data.codec import DataReport
 from regard.errors import ConfigError
 from regard.tasks.kinds.tables import Tables, tables
 from regard.tasks.kinds.types import BoundTask, Task, TaskConfig
@@ -33,6 +33,21 @@ FIGURES = ("length", "gap")
 """Metrics that may be monitored; less is better."""
 
 
+class GeneratedReport(NamedTuple):
+    """Report on a training without a file."""
+
+    points: int
+    instances: int
+    held_out: None = None
+
+    def notes(self) -> dict[str, Any]:
+        """Numbers of points and of instances, for the log."""
+        return {"points": self.points, "instances": self.instances}
+
+    def __str__(self) -> str:
+        return f"{self.instances:,} instances of {self.points:,} points are generated anew for each step"
+
+
 @dataclass(frozen=True)
 class RouteConfig(TaskConfig):
     """Settings of learning routes."""
@@ -47,7 +62,7 @@ class RouteConfig(TaskConfig):
     train: RouteTrain = field(default_factory=RouteTrain)
 
 
-def experiment(name: str, task: Task, config: RouteConfig, out: Path | None = None) -> tuple[Experiment, Report]:
+def experiment(name: str, task: Task, config: RouteConfig, out: Path | None = None) -> tuple[Experiment, DataReport]:
     """The experiment for the training loop, and the report on the instances."""
     from regard.inference.init_from import start  # imported late: it loads runs, and their tasks
 
@@ -58,6 +73,9 @@ def experiment(name: str, task: Task, config: RouteConfig, out: Path | None = No
     named = tables(data, read, "instance", write_points)
     splits = named or Tables([], generate_instances(data.samples, data.points, seed=0))
     examples, valid = codec.encode_all(splits.train), codec.encode_all(splits.valid).examples
+    report: Any = examples.report._replace(held_out=splits.held_out)
+    if named is None:
+        report = GeneratedReport(data.points, data.batch_size)
     torch.manual_seed(config.train.seed)
     model = build(config, codec)
     if begin is not None:
@@ -74,10 +92,10 @@ def experiment(name: str, task: Task, config: RouteConfig, out: Path | None = No
         evaluate=Evaluation(name, config, codec, valid),
         config=config,
         task=name,
-        data_report=examples.report._replace(held_out=splits.held_out).notes(),
+        data_report=report.notes(),
         monitor=config.train.monitor,
         extra_files=write_samples(splits.valid) if named is None else {},
-    ), examples.report._replace(held_out=splits.held_out)
+    ), report
 
 
 class Evaluation:

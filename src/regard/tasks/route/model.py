@@ -87,11 +87,11 @@ class AttentionModel(nn.Module):
         fixed = self.graph(data.mean(1, keepdim=True)) + gather_rows(self.first(data), starts)
         last = self.last(data)
         current, orders, chances, looks = starts, [starts], [], []
-        left = torch.ones(*starts.shape, data.shape[1], dtype=torch.bool, device=data.device)
+        open_points = torch.ones(*starts.shape, data.shape[1], dtype=torch.bool, device=data.device)
         for _ in range(data.shape[1] - 1):
-            left = left.scatter(2, current[..., None], False)
+            open_points = open_points.scatter(2, current[..., None], False)
             query = fixed + gather_rows(last, current)
-            scope = Unvisited(left)
+            scope = Unvisited(open_points)
             context = attend(
                 self.split(query),
                 key,
@@ -108,7 +108,7 @@ class AttentionModel(nn.Module):
                 impl="reference",
             ).weights  # fmt: skip
             assert policy is not None
-            chance = torch.log(policy[:, 0].float().clamp_min(1e-12)).masked_fill(~left, -torch.inf)
+            chance = torch.log(policy[:, 0].float().clamp_min(1e-12)).masked_fill(~open_points, -torch.inf)
             current = (chance + gumbel(chance, generator) if sample else chance).argmax(-1)
             chances.append(chance.gather(2, current[..., None])[..., 0])
             orders.append(current)

@@ -55,9 +55,9 @@ def solve_nearest(points: Float[Tensor, "batch points 2"]) -> Float[Tensor, " ba
     batch, count, _ = points.shape
     distances = torch.cdist(points.double(), points.double())
     rows, current = torch.arange(batch), torch.zeros(batch, dtype=torch.long)
-    left, total = torch.ones(batch, count, dtype=torch.bool), torch.zeros(batch, dtype=torch.double)
+    open_points, total = torch.ones(batch, count, dtype=torch.bool), torch.zeros(batch, dtype=torch.double)
     for _ in range(count - 1):
-        left[rows, current] = False
-        step, current = distances[rows, current].masked_fill(~left, torch.inf).min(1)
+        open_points[rows, current] = False
+        step, current = distances[rows, current].masked_fill(~open_points, torch.inf).min(1)
         total += step
     return (total + distances[rows, current, 0]).float()

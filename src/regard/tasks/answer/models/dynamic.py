@@ -13,7 +13,7 @@ from regard.data.special_tokens import PAD
 from regard.models.layers.cells import RepeatedLinear
 from regard.tasks.answer.batch import Stories
 from regard.tasks.answer.config import AnswerModel
-from regard.tasks.answer.encoding import QuestionEncoder, SentenceEncoder, reverse_rows
+from regard.tasks.answer.encoding import QuestionEncoder, SentenceEncoder, reverse_rows, run_gru
 from regard.tasks.answer.output import StoryAnswer
 
 
@@ -130,8 +130,8 @@ class DynamicMemory(nn.Module):
     def fuse(self, stories: Stories) -> Float[Tensor, "batch sentences size"]:
         """Sentences that know of those before and behind them."""
         sentences = self.drop_embedding(self.encoder(stories.data)[:, :, 0])
-        forwards, _ = self.forwards(sentences)
-        backwards, _ = self.backwards(reverse_rows(sentences, stories.keep))
+        forwards = run_gru(self.forwards, sentences)
+        backwards = run_gru(self.backwards, reverse_rows(sentences, stories.keep))
         fused = forwards + reverse_rows(backwards, stories.keep)
         return self.drop_embedding(fused.masked_fill(~stories.keep[..., None], 0.0))
 

@@ -80,7 +80,7 @@ class MemoryNetwork(nn.Module):
         """Answer each question; `linear` is True where the hops have no softmax."""
         memory = self.encoder(stories.data)
         if self.T is not None:
-            memory = memory + self.T[self.age(stories.keep)]
+            memory = memory + F.embedding(self.age(stories.keep), self.T.flatten(1)).view_as(memory)
         memory = self.drop_embedding(memory).transpose(1, 2)  # batch sets sentences size
         state = self.encoder(stories.question, slice(0, 1))
         normalise = Softmax() if linear is None else LinearStart(linear)

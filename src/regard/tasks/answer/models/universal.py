@@ -73,7 +73,7 @@ class UniversalTransformer(nn.Module):
 
     def embed(self, stories: Stories) -> tuple[Float[Tensor, "batch time size"], Bool[Tensor, "batch time"]]:
         """Vectors of the question and, behind it, of the sentences with their ages."""
-        sentences = self.story(self.embedding(stories.data)) + self.T[self.age(stories.keep)]
+        sentences = self.story(self.embedding(stories.data)) + F.embedding(self.age(stories.keep), self.T)
         question = self.question(self.embedding(stories.question))
         data = self.drop(torch.cat((question[:, None], sentences), dim=1))
         return data, F.pad(stories.keep, (1, 0), value=True)
