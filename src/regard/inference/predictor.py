@@ -67,6 +67,8 @@ class Predictor(ABC):
 
     searches: ClassVar[bool] = False
     """True if answers are decoded by a search."""
+    reads_beginnings: ClassVar[bool] = False
+    """True if of an input that is too long the beginning is answered; elsewhere such an input has no answer."""
     has_tabs: ClassVar[bool] = False
     """True if a tab stands between two parts of an input."""
 
