@@ -69,6 +69,8 @@ class Predictor(ABC):
     """True if answers are decoded by a search."""
     output_suffix: ClassVar[str | None] = None
     """Suffix of the files that the codec writes answers to, one for each; None where an answer is lines of text."""
+    reads_beginnings: ClassVar[bool] = False
+    """True if of an input that is too long the beginning is answered; elsewhere such an input has no answer."""
     has_tabs: ClassVar[bool] = False
     """True if a tab stands between two parts of an input."""
 

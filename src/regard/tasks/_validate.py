@@ -162,8 +162,6 @@ RULES = {
     "train.entropy_bonus": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
     "train.soft_attention_rate": Rule(_draws, "an attention that samples its positions, such as additive+hard"),
     "train.coverage_weight": Rule(_attends, "an attention"),
-    "model.copy": Rule(_attends, "an attention"),
-    "model.coverage": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
         lambda config: _attends(config) and (_reads_text(config) or _reads_frames(config)),

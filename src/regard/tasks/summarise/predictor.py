@@ -20,6 +20,7 @@ class DocumentPredictor(SequencePredictor):
     """Model that reads documents; one that is longer than data.max_source_length is cut, and a warning says by how much."""
 
     has_tabs = True
+    reads_beginnings = True
 
     def group_lines(self, lines: Iterator[str]) -> Iterator[str]:
         """Documents of a file: all of its lines are one, unless each is a JSON object with a document in it."""
