@@ -19,7 +19,7 @@ def history(looks: bool) -> History:
 
 def test_a_hypothesis_is_read_backwards_from_its_ending():
     found = history(False).backtrace(Ending(1, 2, 0, 2, -0.7, -1.6, -0.53, True), weights=False)
-    assert found == ([7, 8, 2], -1.6, -0.53, [-0.4, -0.5, -0.7], True, None)
+    assert found == ([7, 8, 2], -1.6, -0.53, [-0.4, -0.5, -0.7], True, None, None)
 
 
 def test_its_weights_are_those_of_the_rows_it_came_through():
@@ -36,5 +36,5 @@ def test_an_ending_long_ago_knows_nothing_of_what_came_later():
 
 
 def test_nothing_has_no_tokens_and_never_finished():
-    assert make_empty_hypothesis(False) == ([], 0.0, 0.0, [], False, None)
+    assert make_empty_hypothesis(False) == ([], 0.0, 0.0, [], False, None, None)
     assert make_empty_hypothesis(True).weights == {}

@@ -175,7 +175,7 @@ def test_each_sentence_may_have_its_own_limit():
 
 def test_a_limit_of_nothing_finds_nothing_and_asks_nothing():
     decoder = random_table(2, 8)
-    assert beam(decoder, decoder.memory, beams=3, length=0) == [[([], 0.0, 0.0, [], False, None)]] * 2
+    assert beam(decoder, decoder.memory, beams=3, length=0) == [[([], 0.0, 0.0, [], False, None, None)]] * 2
     assert decoder.rows == []
 
 

@@ -34,7 +34,7 @@ def test_the_limit_cuts_a_target_off_and_says_so():
 
 def test_a_limit_of_nothing_finds_nothing_and_asks_nothing():
     decoder = random_table(2, 8)
-    assert greedy(decoder, decoder.memory, length=0) == [([], 0.0, 0.0, [], False, None)] * 2
+    assert greedy(decoder, decoder.memory, length=0) == [([], 0.0, 0.0, [], False, None, None)] * 2
     assert decoder.rows == []
     assert greedy(decoder, decoder.memory, length=0, weights=True)[0].weights == {}
 

@@ -32,5 +32,5 @@ def test_repeat_sets_the_beams_of_a_row_side_by_side():
     assert repeat_rows(deep, 5).shape == deep.repeat_interleave(5, dim=0).shape == (10, 3, 0, 4)
 
 
-def test_a_step_is_a_record_of_three():
-    assert Step._fields == ("output", "state", "attended")
+def test_a_step_is_a_record_of_four():
+    assert Step._fields == ("output", "state", "attended", "copying")

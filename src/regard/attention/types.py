@@ -86,6 +86,8 @@ class Encoded(NamedTuple):
     """True if `data` is known to be zero outside `keep`."""
     documents: Int[Tensor, "batch time"] | None = None
     """Document number of each position, where several examples are packed into a row."""
+    copies: Int[Tensor, "batch time"] | None = None
+    """Target token of each position in the extended vocabulary, for a decoder that copies words outside of its own."""
 
 
 class Memory(NamedTuple):

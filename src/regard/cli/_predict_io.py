@@ -14,6 +14,7 @@ from regard.cli._progress import ProgressLine
 from regard.errors import DataError
 
 if TYPE_CHECKING:
+    from regard.cli._predict_output import OutputFiles
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
     from regard.inference.prediction import Prediction
@@ -50,6 +51,10 @@ class AnswerWriter:
     unknown: str | None = None
     as_json: bool = False
     bad_inputs: BadInputs | None = None
+    outputs: "OutputFiles | None" = None
+    """Files that answers are written to, where they are no text."""
+    copies: bool = False
+    """Copied words are marked."""
     reasons: Counter[Reason] = field(default_factory=Counter)
     """Number of inputs without an answer, by the reason."""
     without_boxes: list[int] = field(default_factory=list)
@@ -68,8 +73,9 @@ class AnswerWriter:
         with an answer. One with an input that has none is computed again, so that it is split as it was before.
         """
         readable = []
+        fitting = self.find_fitting([text for text, _ in window])
         for place, (text, _) in enumerate(window):
-            if self.readable(text, before + place + 1):
+            if fitting[place] or self.readable(text, before + place + 1):
                 readable.append(place)
             elif place not in noted:
                 yield place, WrittenAnswer(self.format(text, []), strange=bool(text.strip()))
@@ -81,8 +87,19 @@ class AnswerWriter:
                 self.report(before + place + 1, text, result)
             elif answers and answers[0].boxes == []:
                 self.without_boxes.append(before + place + 1)
+            if self.outputs is not None and answers:
+                self.outputs.write(before + place + 1, answers[0])
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not result)
+
+    def find_fitting(self, texts: list[str]) -> list[bool]:
+        """Which inputs the model can read; none where one is in error, so that each is then asked by itself."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        try:
+            fitting = dict(zip(places, self.model.fit_all([texts[place] for place in places]), strict=True))
+        except DataError:
+            return [False] * len(texts)
+        return [fitting.get(place, False) for place in range(len(texts))]
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
@@ -137,6 +154,7 @@ class AnswerWriter:
         texts, specs = [text for text, _ in inputs], [spec for _, spec in inputs]
         search = {"beam": self.beam, "unknown": self.unknown}
         options: dict[str, Any] = {name: value for name, value in search.items() if value is not None}
+        options |= {"copies": True} if self.copies else {}
         if any(map(any, specs)):
             options |= {name: [getattr(spec, name) for spec in specs] for name in ("prefix", "include", "exclude")}
         try:
@@ -208,7 +226,11 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         return "\n"
     lines = []
     for answer in answers:
-        lines.append(f"{answer.score:.4f}\t{answer.text}" if nbest > 1 else answer.text)
+        if answer.printed is not None:
+            lines.append(answer.printed)
+            continue
+        text = answer.text if answer.marked is None else answer.marked
+        lines.append(f"{answer.score:.4f}\t{text}" if nbest > 1 else text)
         if align and answer.weights is None:
             lines.append("(this model has no attention over its source, so there is nothing to show)")
         elif align and answer.target:
@@ -242,9 +264,24 @@ def _link_fields(answer: "Prediction") -> dict[str, Any]:
     return table if answer.grid is None else {**table, "grid": answer.grid}
 
 
+def _copy_fields(answer: "Prediction") -> dict[str, Any]:
+    """JSON fields of what was copied: the marked text, and each copied piece with its places and its share."""
+    if answer.copies is None:
+        return {}
+    copies = [{"text": answer.target[copy.target], **copy._asdict()} for copy in answer.copies]
+    return {"marked": answer.marked, "copies": copies}
+
+
 def _json(text: str, answers: "list[Prediction]") -> str:
     table = [
-        {"text": answer.text, "score": answer.score, **_box_fields(answer), **_link_fields(answer), **(answer.fields or {})}
+        {
+            "text": answer.text,
+            "score": answer.score,
+            **_box_fields(answer),
+            **_link_fields(answer),
+            **_copy_fields(answer),
+            **(answer.fields or {}),
+        }
         for answer in answers
     ]
     return json.dumps({"input": text, "answers": table}, ensure_ascii=False) + "\n"

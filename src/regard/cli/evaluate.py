@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regard.metrics.text import Bucket, Metrics
 
 
+EMPTY_ANSWERS = "their answers are empty, as those of predict, and count as such"
 NEEDED = "--data.test=FILE, and {} for its columns; and any --search.NAME=VALUE"
 
 
@@ -79,7 +80,7 @@ def evaluate(
     if cut := len(records) - len(model.codec.select_fitting(records)):
         typer.echo(
             f"{cut:,} of {len(records):,} sources have more than the {model.codec.max_source_length - 1} tokens that the "
-            "model reads: their answers are empty, as those of predict, and count as such",
+            f"model reads: {'of these the beginning was read' if model.reads_beginnings else EMPTY_ANSWERS}",
             err=True,
         )
     if errors:

@@ -15,17 +15,19 @@ import typer
 from regard import io
 from regard.cli import Components, ModelCommand, app
 from regard.cli._bad_inputs import BadInputs, collect_bad_inputs
+from regard.cli._chat import converse
 from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
 from regard.cli._journal import Journal
 from regard.cli._predict_io import AnswerWriter, Unanswered, write_to_file, write_to_stream
+from regard.cli._predict_output import build_output_files
 from regard.cli._progress import ProgressLine
 from regard.cli._search_options import override_search, read_constraints, split_arguments
 from regard.cli._stdout import StandardOutput
 from regard.cli._streaming import LISTEN, answer_stdin, select_streaming, write_streamed
 from regard.cli._task_options import files_of, with_task_options
 from regard.cli.train import ANY
-from regard.errors import DataError, DataWarning
+from regard.errors import ConfigError, DataError, DataWarning
 
 if TYPE_CHECKING:
     from regard.decoding.constraints.spec import ConstraintSpec
@@ -48,10 +50,15 @@ def predict(
         typer.Argument(help="A text, or the path of a picture; without it, --file or standard input.", metavar="INPUT"),
     ] = None,
     file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the answers here; of a model that speaks, a sound file, or a folder of them.")
+    ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Number of answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Print the attention weights of each piece of the answer.")] = False,
+    mark_copied: Annotated[
+        bool, typer.Option("--mark-copied", help="Put [copied words] of an answer in brackets (models that copy).")
+    ] = False,
     unknown: Annotated[
         str | None,
         typer.Option(help="Unknown words: keep, copy the source word, or a file of WORD TAB TRANSLATION."),
@@ -74,13 +81,16 @@ def predict(
     ] = None,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     engine: Annotated[str, typer.Option(help="Engine: native, onnx, ctranslate2.")] = "native",
-    precision: Annotated[str, typer.Option(help="Precision: float32, int8; on a GPU bf16.")] = "float32",
+    precision: Annotated[str, typer.Option(help="Precision: auto, float32, int8; on a GPU bf16.")] = "auto",
     compile: Annotated[
         bool, typer.Option("--compile", help="Compile the search, once; compiled code is in your cache folder.")
     ] = False,
     stream: Annotated[bool, typer.Option("--stream", help="Stream each answer while it is decoded.")] = False,
     listen: Annotated[
         bool, typer.Option("--listen", help="Decode standard input simultaneously, while it arrives (monotonic models).")
+    ] = False,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Converse: answer each line with all turns before it (dialogue models).")
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Report which decoding engine runs, and why not a faster one.")
@@ -102,6 +112,8 @@ def predict(
         regard predict run/ --file source.txt --engine ctranslate2 --precision int8
         regard predict run/ --file source.txt --device cpu --compile
         regard predict run/ --file source.txt --stream
+        regard predict run/ --file mail.txt --mark-copied
+        regard predict run/ --chat
         regard predict run/ photo.png --align
         regard predict run/ "a red heart" --index pictures.safetensors --nbest 10
         regard predict run/ photo.png --question "what colour is the circle?"
@@ -113,10 +125,10 @@ def predict(
     if trace is not None:
         _check_trace_path(trace)
         traceable(engine)
-    if out is not None:
-        io.check_target(out)
     lines = _inputs(text, file)
     model = opened(directory, device, engine, precision, compile)
+    if out is not None and model.output_suffix is None:
+        io.check_target(out)
     model.check_search_options(context.params, settings)
     model.set_options(task_options)
     grouped = lines if text is not None else model.group_lines(lines)
@@ -125,6 +137,10 @@ def predict(
     override_search(model, settings, beam)
     if verbose:
         report_engines(context, model, engine)
+    if chat:
+        _check_alone(text, file, out)
+        converse(model, beam)
+        return
     if trace is not None:
         model.check_traceable()
     noted: list[tuple[str, ConstraintSpec]] = []
@@ -136,18 +152,21 @@ def predict(
         if text is not None and _is_file(text):
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)
-    writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
+    outputs = build_output_files(model, out, several=text is None)
+    writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, outputs, mark_copied)
+    inputs = _keep_first(inputs, noted)
     begun = time.monotonic()
     if piecewise is not None:
         answer = answer_stdin if piecewise == LISTEN else partial(write_streamed, inputs=inputs)
         unanswered = answer(cast("SequencePredictor", model), stream=StandardOutput(), bad_inputs=bad)
-    elif out is None:
+    elif out is None or outputs is not None:
         unanswered = write_to_stream(writer, inputs, StandardOutput(), window)
     else:
         source, files = digest_file(file), {"constraints": constraints, "unknown": unknown}
         files |= files_of(task_options)
         options = {"prefix": prefix, "include": include, "exclude": exclude, "nbest": nbest, "align": align, "json": as_json}
         options |= {name: value for name, value in task_options.items() if name not in files}
+        options |= {"mark_copied": True} if mark_copied else {}
         options |= {"window": window, "engine": engine, "precision": precision}
         with Journal(out, digest_job(directory, model, source, files, **options)) as journal:
             if journal.message:
@@ -223,6 +242,12 @@ def _keep_first(
         if len(noted) <= TRACED:
             noted.append(text)
         yield text
+
+
+def _check_alone(text: str | None, file: str | None, out: Path | None) -> None:
+    """Raise for inputs and outputs beside a conversation, which is standard input and output."""
+    if text is not None or file is not None or out is not None:
+        raise ConfigError("--chat answers the lines of standard input on standard output; leave INPUT, --file and --out out")
 
 
 def _inputs(text: str | None, file: str | None) -> Iterator[str]:

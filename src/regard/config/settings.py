@@ -188,10 +188,15 @@ class EncoderDecoder(Section):
 class Model(EncoderDecoder):
     """Encoder-decoder that reads text."""
 
-    encoder: Literal["recurrent", "convolution", "transformer"] = "recurrent"
-    """Kind of encoder."""
+    encoder: Literal["recurrent", "convolution", "transformer", "hierarchical"] = "recurrent"
+    """Kind of encoder; hierarchical reads words in sentences and sentences in a document, for long sources."""
     values: Literal["encoder", "embeddings"] = "encoder"
     """Values of the attention: the encoder's states, as the keys, or bare word embeddings of a table of their own."""
+    copy: bool = False
+    """The decoder generates a word, or copies one of the source from where its attention points, words outside the
+    vocabulary too (pointer-generator)."""
+    coverage: bool = False
+    """The additive attention keeps a coverage vector, the sum of its weights so far, so that it repeats and omits less."""
 
 
 @dataclass(frozen=True)
@@ -242,8 +247,9 @@ class Train(Section):
     """Label smoothing."""
     confidence_penalty: float = 0.0
     """Weight of the confidence penalty: the negative entropy of the output distribution."""
-    coverage_weight: float = 0.0
-    """Weight of the coverage loss, which penalises attention to the same place again."""
+    coverage_weight: float | None = None
+    """Weight of the coverage loss, which penalises attention to the same place again; None: 1 with model.coverage, else
+    0."""
     doubly_stochastic_weight: float = 0.0
     """Weight of the doubly stochastic penalty: each position of the source should get a total attention of one."""
     guided_attention: float = 0.0
@@ -333,12 +339,15 @@ class Search(Section):
     """Length penalty: hypotheses are ranked by their log-probability, divided by their length to this power."""
     coverage_penalty: float = 0.0
     """Weight of the coverage penalty: positions of the source with a total attention below one."""
-    batch_size: int = 64
-    """Sentences that are searched at once."""
+    batch_size: int | None = None
+    """Sentences that are searched at once; None: 64 on a CPU, and on a GPU 512, or fewer where its memory is small."""
     unknown: Literal["keep", "copy"] = "keep"
     """Unknown words in an output: keep them, or copy the source word that gets the most attention."""
     block_ngrams: int = 0
     """No output holds the same n-gram of so many tokens twice; 0: it may."""
+    grammar: str | None = None
+    """File with a grammar that every output keeps to; of the task parse also targets, the prefix tree of those that it was
+    trained on."""
     beam_groups: int = 1
     """Groups of diverse beam search, which share the beam; 1: plain beam search."""
     diversity_penalty: float = 0.5
@@ -352,6 +361,11 @@ class Search(Section):
     """Source of these candidates: the best of a beam search, or samples."""
     forced_bos: int | None = None
     """Forced BOS: the number of the token that every output begins with, such as the tag of its language; None: free."""
-    precision: Literal["float32", "int8", "bf16"] = "float32"
+    precision: Literal["auto", "float32", "int8", "bf16"] = "auto"
     """Precision of decoding: int8 quantises the decoder's matrices on a CPU, bf16 computes in half precision on a GPU.
-    Scores then differ slightly."""
+    Scores then differ slightly. auto is bf16 on a GPU where the model was trained in it (train.precision), for a search that
+    bf16 covers, and float32 else."""
+
+    def select_batch_size(self, gpu_memory: int = 0) -> int:
+        """Sentences searched at once on a CPU, or on a GPU of so many bytes: one for each 32 MiB, from 64 to 512."""
+        return min(512, max(64, gpu_memory >> 25)) if self.batch_size is None else self.batch_size

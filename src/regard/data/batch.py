@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.bucketing import round_length
-from regard.data.special_tokens import BOS, PAD
+from regard.data.special_tokens import BOS, NO_TOKEN, PAD
 from regard.tree import leaves, map_tree
 
 Documents = Int[Tensor, "batch time"]
@@ -26,6 +26,8 @@ class Padded(NamedTuple):
     keep: Bool[Tensor, "batch time"]
     documents: Documents | None = None
     """Example at each position of packed rows; None where each example has a row of its own."""
+    copies: Int[Tensor, "batch time"] | None = None
+    """Target token that each position of a source would copy, in the extended vocabulary; NO_TOKEN for none."""
 
     def to(self, device: torch.device | str) -> "Padded":
         """Copy on another device."""
@@ -33,8 +35,8 @@ class Padded(NamedTuple):
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Padded":
         """The function applied to each tensor."""
-        documents = None if self.documents is None else function(self.documents)
-        return Padded(function(self.data), function(self.keep), documents)
+        documents, copies = (None if tensor is None else function(tensor) for tensor in (self.documents, self.copies))
+        return Padded(function(self.data), function(self.keep), documents, copies)
 
     @property
     def lengths(self) -> list[int]:
@@ -55,7 +57,8 @@ class Padded(NamedTuple):
             return self
         rest = (0, 0) * (self.data.dim() - 2)
         data = functional.pad(self.data, (*rest, 0, padding), value=PAD)
-        return Padded(data, functional.pad(self.keep, (0, padding), value=False))
+        copies = None if self.copies is None else functional.pad(self.copies, (0, padding), value=NO_TOKEN)
+        return Padded(data, functional.pad(self.keep, (0, padding), value=False), copies=copies)
 
     def unpack(self) -> "Padded":
         """Packed rows with one example in each row; rows that are not packed stay."""

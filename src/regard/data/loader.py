@@ -22,7 +22,7 @@ from regard.data.batch import Batch, Padded
 from regard.data.bucketing import round_lengths
 from regard.data.modality import Codec, Example, SequenceExample
 from regard.data.prefetch import Prefetcher, bind_weakly
-from regard.data.special_tokens import PAD
+from regard.data.special_tokens import NO_TOKEN, PAD
 
 Numbers = NDArray[np.int64]
 
@@ -129,13 +129,18 @@ class SequenceLoader(Loader):
         self.examples = examples
         self._source = Sequences([example.source for example in examples])
         self._target = Sequences([example.target or [] for example in examples]) if paired else None
+        copies = [getattr(example, "copies", None) for example in examples]
+        self._copies = None if copies[0] is None else Sequences([tokens or [] for tokens in copies])
         super().__init__(self._bucket(batch_tokens, shuffle), seed, shuffle)
 
     def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
         """Sources and targets of the examples with these indices, each padded to one tensor."""
         numbers = np.asarray(indices, np.int64)
         target = None if self._target is None else self._target.pad(numbers)
-        return Batch(self._source.pad(numbers), target, tuple(self.examples[index].record for index in indices))
+        source = self._source.pad(numbers)
+        if self._copies is not None:
+            source = source._replace(copies=self._copies.pad(numbers, NO_TOKEN).data)
+        return Batch(source, target, tuple(self.examples[index].record for index in indices))
 
     def padding(self, epoch: int = 0) -> float:
         """Share of an epoch's batches that is padding."""
@@ -148,10 +153,9 @@ class SequenceLoader(Loader):
         shorter, longer = np.minimum(self._source.lengths, other), np.maximum(self._source.lengths, other)
         levels = round_lengths(longer, 16) * (1 << 32) + round_lengths(shorter, 4)
         ordered = np.lexsort((shorter, longer))
-        exact = _cut(longer[ordered], batch_tokens)
-        return Buckets(
-            levels, _cut(_longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact, ordered, exact
-        )
+        exact = cut_by_budget(longer[ordered], batch_tokens)
+        cuts = cut_by_budget(longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact
+        return Buckets(levels, cuts, ordered, exact)
 
 
 class ModalityLoader(Loader):
@@ -170,8 +174,8 @@ class ModalityLoader(Loader):
         self.codec, self.examples = codec, examples
         lengths: Numbers = np.array([codec.length(example) for example in examples], np.int64)
         levels, ordered = round_lengths(lengths, 16), np.argsort(lengths, kind="stable")
-        exact = _cut(lengths[ordered], budget)
-        cuts = _cut(_longest_of_levels(lengths, levels), budget) if shuffle else exact
+        exact = cut_by_budget(lengths[ordered], budget)
+        cuts = cut_by_budget(longest_of_levels(lengths, levels), budget) if shuffle else exact
         super().__init__(Buckets(levels, cuts, ordered, exact), seed, shuffle, prefetch)
 
     def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
@@ -190,24 +194,24 @@ class Sequences:
         total = int(self.lengths.sum())
         self.data: Numbers = np.fromiter(chain.from_iterable(sequences), np.int64, total)
 
-    def pad(self, indices: Numbers) -> Padded:
+    def pad(self, indices: Numbers, filling: int = PAD) -> Padded:
         """Pad sequences into rows."""
         lengths = self.lengths[indices]
         positions = np.arange(int(lengths.max()))
         keep = positions < lengths[:, None]
-        data = np.full(keep.shape, PAD, np.int64)
+        data = np.full(keep.shape, filling, np.int64)
         data[keep] = self.data[(self.starts[indices][:, None] + positions)[keep]]
         return Padded(torch.from_numpy(data), torch.from_numpy(keep))
 
 
-def _longest_of_levels(lengths: Numbers, levels: Numbers) -> Numbers:
+def longest_of_levels(lengths: Numbers, levels: Numbers) -> Numbers:
     """Length of the longest example of each example's level, in the order of the levels."""
     order = np.argsort(levels, kind="stable")
     _, first, rank = np.unique(levels[order], return_index=True, return_inverse=True)
     return np.maximum.reduceat(lengths[order], first)[rank]
 
 
-def _cut(lengths: Numbers, budget: int) -> list[int]:
+def cut_by_budget(lengths: Numbers, budget: int) -> list[int]:
     """Positions among ascending lengths at which batches begin and end: as many as the budget holds, and at least one."""
     cuts = [0]
     for place, length in enumerate(lengths.tolist()):

@@ -5,6 +5,8 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.decoding.copies import Copy
+
 
 class Hypothesis(NamedTuple):
     """Hypothesis: `logprobs` are the model's own, token by token, `score` is their sum and `normalised` is what ranks it.
@@ -20,3 +22,5 @@ class Hypothesis(NamedTuple):
     logprobs: list[float]
     finished: bool
     weights: dict[str, Float[Tensor, "heads steps keys"]] | None = None
+    copies: list[Copy] | None = None
+    """Tokens that were copied from the source, if asked for."""

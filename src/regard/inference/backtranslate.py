@@ -101,7 +101,7 @@ def sample_sources(
             model.model.decoder, memory, length=most, temperature=temperature, generator=generator, unknown=False
         )
         for index, hypothesis in zip(indices, samples, strict=True):
-            answers[index] = model.task.finish(model.codec.decode(hypothesis.tokens))
+            answers[index] = model.task.finish(model.codec_of(examples[index]).decode(hypothesis.tokens))
     return answers
 
 

@@ -11,20 +11,25 @@ from torch import nn
 
 from regard.alignment.heads import Head
 from regard.alignment.unknown import load_translations, replace_unknown
+from regard.data.lines import lines
 from regard.data.modality import Source
-from regard.data.special_tokens import UNK
+from regard.data.special_tokens import NAMES, UNK
 from regard.data.table import Record
 from regard.decoding.align import align as links
 from regard.decoding.attention_weights import is_cross_attention
+from regard.decoding.constraints.language import Language, parse_grammar
 from regard.decoding.constraints.spec import ConstraintSpec, Phrases, expand_specs
 from regard.decoding.constraints.spec import build_guard as guarded
 from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Guard
+from regard.decoding.copies import find_copies
 from regard.decoding.engines.cuda.encoder import encode, lock_device
+from regard.decoding.engines.cuda.select import covers_half_precision
 from regard.decoding.forced_bos import ForcedBOS
+from regard.decoding.fusion import Fusion
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
-from regard.decoding.max_length import limit_length
+from regard.decoding.max_length import find_tensor, limit_length
 from regard.decoding.max_length import limit_lengths as most
 from regard.decoding.score import rate
 from regard.decoding.search import Searcher
@@ -35,7 +40,8 @@ from regard.inference.predictor import Input, Predictor, PredictorTask, split_in
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, Metrics, perplexity
 from regard.models.types import Decoder
-from regard.tree import Tree
+from regard.training.device import find_gpu_memory, has_bf16
+from regard.tree import Tree, select
 
 if TYPE_CHECKING:
     from regard.viewer.trace import Trace
@@ -48,6 +54,22 @@ class Plan(NamedTuple):
     decoder: Decoder
     lengths: list[int]
     guard: Guard | None
+
+
+class Looking(NamedTuple):
+    """Results of a search beside the tokens: attention weights, and the tokens that were copied."""
+
+    weights: bool = False
+    copies: bool = False
+
+
+class Extras(NamedTuple):
+    """Contents of a prediction beside its text."""
+
+    align: bool = False
+    copies: bool = False
+    translations: Mapping[str, str] | None = None
+    """Translations of words that the model cannot write; None keeps them."""
 
 
 @runtime_checkable
@@ -89,6 +111,7 @@ class SequencePredictor(Predictor):
         beam: int | None = None,
         best: int = 1,
         align: bool = False,
+        copies: bool = False,
         unknown: str | None = None,
         prefix: str | Sequence[str] | None = None,
         include: Phrases | None = None,
@@ -100,40 +123,41 @@ class SequencePredictor(Predictor):
         `unknown` says what becomes of words that the model cannot write: "keep" them as they are, "copy" the source word
         that they look at, or a file of WORD TAB TRANSLATION to translate it by; None is what the config says. Every answer
         begins with `prefix`, holds the phrases to `include` and none to `exclude`: the same for all inputs, or a list with
-        those of each.
+        those of each. With `copies` an answer has the tokens that were copied from its source.
 
         The answers to the indices in `done` are known: a batch of nothing else is not computed, and an empty list stands for
         each of its answers. All other batches are those that there would be if nothing were done.
         """
         translations = self._dictionary(unknown)
+        if copies:
+            self.check_copying()
         constraints = expand_specs(len(inputs), prefix, include, exclude)
         if self.recorder is not None and inputs:
             self.recorder.take(
                 lambda: self.trace(inputs, beam=max(beam or self.config.search.beam, best), constraints=constraints)
             )
         with nullcontext() if self.recorder is None else self.recorder.away():
-            yield from self._outcomes(inputs, beam, best, align, translations, constraints, done)
+            yield from self._outcomes(inputs, beam, best, Extras(align, copies, translations), constraints, done)
 
     def _outcomes(
         self,
         inputs: Sequence[Input],
         beam: int | None,
         best: int,
-        align: bool,
-        translations: Mapping[str, str] | None,
+        extras: Extras,
         constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
         records = [self.read(item, number) for number, item in enumerate(inputs, 1)]
         examples = self.codec.encode_all(records, over_long="truncate").examples
-        looking = align or translations is not None
+        looking = Looking(extras.align or extras.translations is not None, extras.copies)
         for index, hypotheses in self._search(examples, beam or self.config.search.beam, best, looking, constraints, done):
             if isinstance(hypotheses, UndistributedError):
                 yield index, hypotheses
             else:
                 yield (
                     index,
-                    [self._make_prediction(examples[index], hypothesis, align, translations) for hypothesis in hypotheses],
+                    [self._make_prediction(examples[index], hypothesis, extras) for hypothesis in hypotheses],
                 )
 
     def stream(
@@ -190,14 +214,14 @@ class SequencePredictor(Predictor):
     def evaluate_examples(self, examples: Sequence[Any], *, beam: int | None = None) -> Metrics:
         """Metrics on examples that the codec has encoded."""
         prepared = [example.record for example in examples]
-        outputs, read = [""] * len(examples), self.codec.select_fitting(prepared)
-        likely, translations = self._perplexity(examples), self._dictionary()
-        looking = translations is not None
+        outputs, read = [""] * len(examples), self.select_fitting(prepared)
+        likely, extras = self._perplexity(examples), Extras(translations=self._dictionary())
+        looking = Looking(extras.translations is not None)
         fitting = [examples[index] for index in read]
-        for place, hypotheses in self._search(fitting, beam or self.config.search.beam, best=1, weights=looking):
+        for place, hypotheses in self._search(fitting, beam or self.config.search.beam, 1, looking):
             if isinstance(hypotheses, UndistributedError):
                 raise hypotheses
-            outputs[read[place]] = self._make_prediction(fitting[place], hypotheses[0], translations=translations).text
+            outputs[read[place]] = self._make_prediction(fitting[place], hypotheses[0], extras).text
         references = [self.task.finish(self.codec.prepare(record.target or "")) for record in prepared]
         metrics = self.task.measure(outputs, references, [record.source for record in prepared], self.config)
         metrics |= self.task.measure_model(self, examples)
@@ -206,8 +230,8 @@ class SequencePredictor(Predictor):
     def find_unscored(self, prepared: Sequence[Record], *, beam: int | None = None) -> dict[int, UndistributedError]:
         """Indices of the prepared records whose scores, or those of whose targets, are not finite, and their errors."""
         examples = self.codec.encode_all(prepared, over_long="truncate").examples
-        looking = self._dictionary() is not None
-        outcomes = self._search(examples, beam or self.config.search.beam, best=1, weights=looking)
+        looking = Looking(self._dictionary() is not None)
+        outcomes = self._search(examples, beam or self.config.search.beam, 1, looking)
         errors = {place: outcome for place, outcome in outcomes if isinstance(outcome, UndistributedError)}
         for indices, _ in self._batches(examples):
             errors |= self._unrated(examples, [index for index in indices if index not in errors])
@@ -238,11 +262,36 @@ class SequencePredictor(Predictor):
             return self.task.prepare(source._replace(target=target))
         return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
 
+    def align_pair(self, source: Input, text: str) -> Prediction:
+        """Alignment of one input with a known text; models whose sources have times override it."""
+        raise RefusedError(
+            f"regard align DIR INPUT TEXT is for models that read sound, and this one ({self.name}) reads "
+            f"{self.codec.kind}; give --data.test=FILE"
+        )
+
     def text_codec(self, wanted: str) -> Any:
         """Codec of a model that reads text; for another model, an error that names what is not for it."""
         if self.codec.kind != "text":
             raise RefusedError(f"{wanted} is for models that read text, and this one ({self.name}) reads {self.codec.kind}")
         return self.codec
+
+    def select_fitting(self, prepared: Sequence[Record]) -> list[int]:
+        """Indices of the records that an evaluation answers: those whose sources are not cut."""
+        indices: list[int] = self.codec.select_fitting(prepared)
+        return indices
+
+    def check_copying(self) -> None:
+        """Raise where the model copies nothing, so that nothing could be marked."""
+        outcome = getattr(getattr(self.model, "decoder", None), "outcome", None)
+        if getattr(outcome, "copying", None) is None:
+            raise RefusedError(
+                f"copied words are those of a model that copies (--model.copy=true), and this one ({self.name}) copies none"
+            )
+
+    def codec_of(self, example: Any) -> Any:
+        """Codec for the outputs of one example: with the words of its source, where the model may copy them."""
+        words = getattr(example, "words", ())
+        return self.codec.extend(words) if words else self.codec
 
     def _dictionary(self, unknown: str | None = None) -> Mapping[str, str] | None:
         unknown = unknown or self.config.search.unknown
@@ -268,7 +317,7 @@ class SequencePredictor(Predictor):
         examples: Any,
         beams: int,
         best: int,
-        weights: bool,
+        looking: Looking,
         constraints: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
@@ -278,7 +327,7 @@ class SequencePredictor(Predictor):
                 places = [place for place, holder in enumerate(holding) if holder == which]
                 some, wanted = [examples[place] for place in places], [constraints[place] for place in places]
                 known = frozenset(index for index, place in enumerate(places) if place in done)
-                outcomes = self._search(some, beams, best, weights, wanted, known)
+                outcomes = self._search(some, beams, best, looking, wanted, known)
                 yield from ((places[index], hypotheses) for index, hypotheses in outcomes)
             return
         for indices, batch in self._batches(examples):
@@ -286,20 +335,22 @@ class SequencePredictor(Predictor):
                 yield from ((index, []) for index in indices)
                 continue
             its = None if constraints is None else [constraints[index] for index in indices]
-            yield from zip(indices, self._answer(batch.source, beams, best, weights, its), strict=True)
+            yield from zip(indices, self._answer(batch.source, beams, best, looking, its), strict=True)
 
     def _answer(
-        self, source: Any, beams: int, best: int, weights: bool, constraints: Sequence[ConstraintSpec] | None
+        self, source: Any, beams: int, best: int, looking: Looking, constraints: Sequence[ConstraintSpec] | None
     ) -> list[list[Hypothesis] | UndistributedError]:
         """The answers to a batch; one with scores that are not finite is cut in half until each such source is alone."""
         device, lengths = next(self.model.parameters()).device, self.limits(source)
         try:
             with lock_device(device):
                 with torch.no_grad():
-                    moved = source.to(device)
-                    how = self.config.search.precision, self.compiled
-                    memory = encode(self.model, moved, *how)
-                return [*self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)]
+                    reference = looking.weights or any(map(any, constraints or ())) or self.config.search.grammar is not None
+                    precision = self.select_precision(reference)
+                    memory = self.encode(source.to(device), precision)
+                options: dict[str, Any] = {"constraints": constraints, "precision": precision}
+                answers = self.search(memory, lengths, beams, best=best, weights=looking.weights, **options)
+                return [*(add_copies(self.model.decoder, memory, answers) if looking.copies else answers)]
         except UndistributedError as error:
             if len(lengths) == 1:
                 return [error]
@@ -311,10 +362,28 @@ class SequencePredictor(Predictor):
                 source.select_rows(rows),
                 beams,
                 best,
-                weights,
+                looking,
                 None if constraints is None else [constraints[row] for row in rows],
             )
         ]
+
+    def select_precision(self, reference: bool = False) -> str:
+        """Precision of a search, for `auto` by the device; a `reference` search, with all options, has float32 alone."""
+        settings, device = self.config.search, next(self.model.parameters()).device
+        if settings.precision != "auto":
+            return settings.precision
+        if reference or settings.block_ngrams or self.config.train.precision != "bf16" or not has_bf16(device):
+            return "float32"
+        covered = Searcher(settings, self.text).is_plain(True) and covers_half_precision(self.model)
+        return "bf16" if covered else "float32"
+
+    def encode(self, source: Source, precision: str = "float32") -> Tree:
+        """Memory of sources on the model's device, for `search`."""
+        return encode(self.model, source, precision, self.compiled)
+
+    def fuse(self, memory: Tree) -> tuple[Tree, Fusion | None]:
+        """The decoder's part of a memory of `encode`, and scores that are added to the decoder's in the search."""
+        return memory, None
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
@@ -334,28 +403,57 @@ class SequencePredictor(Predictor):
         weights: bool = False,
         tree: Branches | None = None,
         constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to sources that the model has read, as the config says they are looked for.
 
         `constraints` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
+        `precision` is that in which the sources were read, unless it is the config's.
         """
-        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints)
-        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints, precision)
+        memory, fusion = self.fuse(memory)
+        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard, fusion=fusion)
 
-    def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
+    def plan(
+        self,
+        lengths: list[int],
+        beams: int,
+        constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
+    ) -> Plan:
         """Plan the search for these sources by the config."""
-        settings = dataclasses.replace(self.config.search, beam=beams)
+        own = self.config.search.precision
+        precision = precision or ("float32" if own == "auto" else own)
+        settings = dataclasses.replace(self.config.search, beam=beams, precision=precision)
         guard = None
-        if settings.block_ngrams or any(map(any, constraints or ())):
+        language = None if settings.grammar is None else self.language
+        if settings.block_ngrams or language is not None or any(map(any, constraints or ())):
             where = next(self.model.parameters()).device
             specs, block = constraints or [ConstraintSpec()] * len(lengths), settings.block_ngrams
-            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos)
+            guard = guarded(specs, self.spelling, self.written, block, where, settings.forced_bos, language)
         if guard is not None:
             lengths = [min(settings.max_length, length + room) for length, room in zip(lengths, guard.room, strict=True)]
         utility = None if settings.mbr == "none" else Reward(settings.mbr, self.text, self.config.data.bleu_tokenizer)
         finder = Searcher(settings, self.text, utility, self.config.train.seed, self.compiled)
         decoder = self.model.decoder if settings.forced_bos is None else ForcedBOS(self.model.decoder, settings.forced_bos)
         return Plan(finder, decoder, lengths, guard)
+
+    @cached_property
+    def language(self) -> Language:
+        """Language that answers are written in: the grammar of a file, in the tokens of answers."""
+        path = self.config.search.grammar
+        if path == "targets":
+            raise RefusedError(
+                f"search.grammar=targets is for models of the task parse, and this one is of {self.name}; name the file of "
+                "a grammar, or leave it out"
+            )
+        text = "\n".join(line.text for line in lines(path))
+        return parse_grammar(text, path, lambda quoted: self.codec.target.encode(self.written(quoted)), self.constants)
+
+    @property
+    def constants(self) -> frozenset[int]:
+        """Tokens that may be a constant of a grammar: all but the special ones."""
+        return frozenset(range(len(NAMES), self.codec.target.size))
 
     @cached_property
     def spelling(self) -> Spelling:
@@ -373,23 +471,37 @@ class SequencePredictor(Predictor):
     def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
         if examples:
-            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size)).in_order()
+            memory = find_gpu_memory(next(self.model.parameters()).device)
+            count = self.config.search.select_batch_size(memory)
+            yield from self.codec.loader(examples, self.codec.budget(examples, count)).in_order()
 
     def _make_prediction(
         self,
         example: Any,
         hypothesis: Hypothesis,
-        align: bool = False,
-        translations: Mapping[str, str] | None = None,
+        extras: Extras,
     ) -> Prediction:
-        text = self.codec.decode(hypothesis.tokens)
+        codec, translations, tokens = self.codec_of(example), extras.translations, hypothesis.tokens
+        text = codec.decode(tokens)
         if translations is not None and UNK in hypothesis.tokens:
             head_weights = self.head.read(hypothesis.weights or {})
-            text = replace_unknown(self.codec, example.record, hypothesis.tokens, head_weights, translations)
+            text = replace_unknown(codec, example.record, tokens, head_weights, translations)
         text = self.task.finish(text)
-        source, target = self.codec.pieces(example), self.codec.target_pieces(hypothesis.tokens)
-        if not align or not any(map(is_cross_attention, hypothesis.weights or {})):
-            return Prediction(text, hypothesis.normalised, source, target)
+        source, target = codec.pieces(example), codec.target_pieces(tokens)
+        prediction = Prediction(text, hypothesis.normalised, source, target)
+        if hypothesis.copies is not None:
+            marked = self.task.finish(codec.mark_copies(tokens, [copy[:2] for copy in hypothesis.copies]))
+            prediction = prediction._replace(copies=hypothesis.copies, marked=marked)
+        if not extras.align or not any(map(is_cross_attention, hypothesis.weights or {})):
+            return prediction
         weights = self.head.read(hypothesis.weights or {}).cpu()
         grid = self.codec.grid(example) if hasattr(self.codec, "grid") else None
-        return Prediction(text, hypothesis.normalised, source, target, weights, links(weights[None]), grid)
+        return prediction._replace(weights=weights, links=links(weights[None]), grid=grid)
+
+
+def add_copies(decoder: Decoder, memory: Tree, answers: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+    """Hypotheses of each source with the tokens that were copied from it."""
+    rows = [row for row, few in enumerate(answers) for _ in few]
+    chosen = select(memory, torch.tensor(rows, device=find_tensor(memory).device))
+    copies = iter(find_copies(decoder, chosen, [hypothesis.tokens for few in answers for hypothesis in few]))
+    return [[hypothesis._replace(copies=next(copies)) for hypothesis in few] for few in answers]

@@ -44,7 +44,8 @@ def stream(trained: "SequencePredictor", source: Input, beam: int, wish: Constra
             memory = trained.model.encode(batch.source.to(next(trained.model.parameters()).device))
         plan = trained.plan(trained.limits(batch.source), beam, [wish])
         decided = stream_decided_tokens(plan.finder, plan.decoder, memory, plan.lengths[0], guard=plan.guard)
-        yield from pieces(StableText(trained.text), decided)
+        codec = trained.codec_of(example)
+        yield from pieces(StableText(lambda tokens: trained.task.finish(codec.decode(tokens))), decided)
 
 
 def pieces(written: StableText, decided: Iterable[Sequence[int]]) -> Iterator[str]:

@@ -73,7 +73,8 @@ def fused_likelihood_loss(
     return Loss(cost.total, target.keep.sum(), parts)
 
 
-def is_plain_projection(model: nn.Module) -> bool:
-    """Return True if a model's output is a plain projection, which a fused linear + cross-entropy loss can replace."""
+def is_fusable(model: nn.Module) -> bool:
+    """Return True if a fused loss can replace a model's projection: a plain one, or one that is mixed with copies."""
     decoder = getattr(model, "decoder", None)
-    return isinstance(getattr(decoder, "output", None), Projection) and getattr(decoder, "outcome", None) is None
+    outcome = getattr(decoder, "outcome", None)
+    return isinstance(getattr(decoder, "output", None), Projection) and (outcome is None or outcome.fusable)

@@ -22,7 +22,8 @@ from regard.losses.attention_penalties import (
     guided_attention_loss,
     list_cross_attentions,
 )
-from regard.losses.cross_entropy import Logits, fused_likelihood_loss, is_plain_projection, likelihood_loss
+from regard.losses.copying import copying_loss, mixture_loss
+from regard.losses.cross_entropy import Logits, fused_likelihood_loss, is_fusable, likelihood_loss
 from regard.losses.guided_alignment import Guide, build_guide, guided_alignment_loss
 from regard.losses.hard_attention import Reinforce, Tokens, find_hard_attentions, set_soft_share
 from regard.losses.moment_matching import moment_matching_loss
@@ -72,18 +73,23 @@ def teacher_forcing_loss(
             "guided_attention, guide, moment_matching, reinforce or risk; leave these out, or give each example a row"
         )
     options: dict[str, Any] = ({"own": own} if own else {}) | ({"weights": True} if needs_weights else {})
-    fused = not own and reinforce is None and is_plain_projection(model)
+    fused = not own and not confidence * copies_words(model) and reinforce is None and is_fusable(model)
     options |= {"project": False} if fused else {}
     options |= {} if target.documents is None else {"documents": target.documents}
     feedback = find_feedback(model)
     decoder_input = feedback.decoder_input(batch.source, target)
-    if moment_matching or doubly_stochastic:  # which need the memory of the source too
+    memory = None
+    if moment_matching or doubly_stochastic or (guided_attention and hasattr(model, "encode")):  # they need the memory too
         memory = model.encode(batch.source)
         step: Step = model.decoder(decoder_input, memory, **options)
     else:
         step = model(batch.source, decoder_input, **options)
     if isinstance(feedback, NumberFeedback):
         loss = regression_loss(step.output, target, feedback)
+    elif fused and step.copying is not None:
+        loss = copying_loss(model, step.output, step.copying, target, smoothing)
+    elif copies_words(model) and not confidence:
+        loss = mixture_loss(step.output, target, smoothing)
     elif fused:
         loss = fused_likelihood_loss(model, step.output, target, smoothing, confidence)
     else:
@@ -100,7 +106,10 @@ def teacher_forcing_loss(
         penalty = doubly_stochastic_loss(step.attended, target.keep, find_source_mask(memory))
         loss = add_term(loss, doubly_stochastic * penalty, {"doubly_stochastic": penalty})
     if guided_attention:
-        off_diagonal = guided_attention_loss(step.attended, batch.source.keep, target.keep)
+        source_keep = None if memory is None else find_source_mask(memory)
+        off_diagonal = guided_attention_loss(
+            step.attended, batch.source.keep if source_keep is None else source_keep, target.keep
+        )
         loss = add_term(loss, guided_attention * off_diagonal, {"guided_attention": off_diagonal})
     if guide:
         alignment_loss = guided_alignment_loss(step.attended, batch.records, target.keep, guide.head)
@@ -114,6 +123,12 @@ def find_feedback(model: nn.Module) -> Feedback:
     """Feedback of a model's decoder; that of tokens where it has none of its own."""
     feedback: Feedback = getattr(getattr(model, "decoder", None), "feedback", TokenFeedback())
     return feedback
+
+
+def copies_words(model: nn.Module) -> bool:
+    """Return True if a model mixes copies into its output."""
+    outcome = getattr(getattr(model, "decoder", None), "outcome", None)
+    return getattr(outcome, "copying", None) is not None
 
 
 def add_term(loss: Loss, term: Float[Tensor, ""], parts: Mapping[str, Tensor]) -> Loss:
@@ -135,12 +150,22 @@ def check_feedback(settings: Train, feedback: Feedback) -> None:
             raise ValueError(f"train.{name}={value} needs a decoder of tokens, and this one outputs numbers; leave it out")
 
 
+def check_confidence(model: nn.Module) -> None:
+    """Raise where a confidence penalty would need the entropy of a distribution over words that no vocabulary lists."""
+    if getattr(getattr(getattr(model, "decoder", None), "outcome", None), "extends", False):
+        raise ValueError(
+            "train.confidence_penalty needs a distribution over one vocabulary, and with model.copy=true each source has "
+            "words of its own; leave one of the two out"
+        )
+
+
 class TeacherForcing(nn.Module):
     """Training loss by the settings of a config; a module, since baselines of hard attention learn too."""
 
     def __init__(self, settings: Train, model: nn.Module, risk: Risk | None = None):
         super().__init__()
         self.settings, self.risk = settings, risk
+        self.fixed_shapes: bool = getattr(getattr(model, "encoder", None), "capturable", True)
         check_settings(settings)
         check_feedback(settings, find_feedback(model))
         self.looks = Reinforce(settings, hard_attentions) if (hard_attentions := find_hard_attentions(model)) else None
@@ -154,6 +179,8 @@ class TeacherForcing(nn.Module):
                 "the key that it reads, so that an output has no likelihood of its own; set it to none, or use another "
                 "attention than hard"
             )
+        if settings.confidence_penalty:
+            check_confidence(model)
         if risk is None and settings.sequence_loss != "none":
             raise ValueError(
                 f"train.sequence_loss={settings.sequence_loss} needs a Risk, got none; give one to TeacherForcing"
@@ -166,7 +193,8 @@ class TeacherForcing(nn.Module):
     @property
     def capturable(self) -> bool:
         """True if batches of one shape run the same operations (nothing is sampled or looked up), as a CUDA graph needs."""
-        return self.risk is None and self.guide is None and self.settings.scheduled_sampling == "none"
+        plain = self.risk is None and self.guide is None and self.fixed_shapes
+        return plain and self.settings.scheduled_sampling == "none"
 
     def forward(self, model: nn.Module, batch: AnyBatch, progress: Progress) -> Loss:
         settings = self.settings
@@ -176,7 +204,7 @@ class TeacherForcing(nn.Module):
             smoothing=settings.label_smoothing,
             confidence=settings.confidence_penalty,
             own=sampling_probability(settings, progress.step),
-            coverage=settings.coverage_weight,
+            coverage=settings.coverage_weight or 0.0,
             doubly_stochastic=settings.doubly_stochastic_weight,
             guided_attention=settings.guided_attention,
             reinforce=self.looks,

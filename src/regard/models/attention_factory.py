@@ -131,6 +131,22 @@ def split_name(name: str) -> dict[str, str]:
     return parts
 
 
+def select_coverage(name: str) -> str:
+    """Name of an attention with a coverage vector: that of `coverage` for the additive ones, which it extends.
+
+    See, Liu and Manning 2017, eq. 11, https://arxiv.org/abs/1704.04368
+    """
+    first, *others = name.split("+")
+    if first in ("additive", "bahdanau", "pointer"):
+        return "+".join(("coverage", *others))
+    if first in ("coverage", "fertility", "gated_coverage"):
+        return name
+    raise ValueError(
+        f"model.coverage=true adds a coverage vector to an additive score, and model.attention is {name}; choose additive, "
+        "fertility or gated_coverage"
+    )
+
+
 def accepts_option(name: str, option: str) -> bool:
     """Return True if a mechanism's constructor takes an option."""
     return option in inspect.signature(registry.find(name, "mechanisms")).parameters

@@ -22,7 +22,7 @@ ROW_SETTINGS = (
 def check_settings(train: Train) -> None:
     """Raise where packing is combined with a setting that needs one example per row."""
     for name in ROW_SETTINGS if train.packing_length else ():
-        if (value := getattr(train, name)) not in (0, "none"):
+        if (value := getattr(train, name)) not in (0, None, "none"):
             raise ConfigError(
                 f"train.packing_length={train.packing_length} puts several examples into a row, and train.{name}={value} "
                 "takes a row for one; leave one of the two out"

@@ -14,12 +14,13 @@ from regard.attention.types import Encoded
 from regard.config import Dropout, EncoderDecoder, Model
 from regard.data.feedback import TokenFeedback
 from regard.data.modality import Feedback, Source
-from regard.models.attention_factory import attention_options, build_attention
+from regard.models.attention_factory import attention_options, build_attention, select_coverage
 from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
 from regard.models.encoders.embedding_values import EmbeddingValues
+from regard.models.encoders.hierarchical import Hierarchical as HierarchicalEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
 from regard.models.output_heads import make_output_factory
@@ -46,7 +47,7 @@ class Seq2Seq(nn.Module):
 
     def read(self, source: Any) -> Encoded:
         """Encode a source of the encoder's modality, without the decoder's projections."""
-        return self.encoder(source)
+        return attach_copies(self.encoder(source), source)
 
     def forward(self, source: Source, target: Shaped[Tensor, "batch time *channels"], **options: Any) -> Step:
         """Forward with teacher forcing: logits, or numbers, of every position. Options are the decoder's.
@@ -60,6 +61,12 @@ class Seq2Seq(nn.Module):
         return {name: module for name, module in self.named_modules() if isinstance(module, Attention)}
 
 
+def attach_copies(encoded: Encoded, source: Any) -> Encoded:
+    """Encoded source with the tokens that a decoder may copy, where the source comes with them."""
+    copies = getattr(source, "copies", None)
+    return encoded if copies is None else encoded._replace(copies=copies)
+
+
 def build(
     model: Model,
     dropout: Dropout,
@@ -68,11 +75,13 @@ def build(
     joint: bool,
     counterparts: Sequence[int] | None = None,
     longest: tuple[int, int] = (1024, 1024),
+    ends: Sequence[int] = (),
 ) -> Seq2Seq:
     """Build the model that a config describes, for vocabularies of these sizes; `joint`: they are one and the same.
 
     `longest` are the maximum lengths of source and target, for parts with parameters for each position. `counterparts` are
-    for an attention that copies: the target's id of each source id, or -1. Without them equal ids are equal tokens.
+    for an attention that copies: the target's id of each source id, or -1. Without them equal ids are equal tokens. `ends`
+    are the source's tokens that end a sentence, for the hierarchical encoder.
     """
     if joint and source_size != target_size:
         raise ValueError(f"a joint vocabulary has one size, got {source_size} and {target_size}; build with joint=False")
@@ -80,7 +89,7 @@ def build(
         raise ValueError(
             f"counterparts need a target token, or -1, for each of {source_size} source tokens, got {len(counterparts)}"
         )
-    encoder = build_encoder(model, dropout, source_size, longest[0])
+    encoder = build_encoder(model, dropout, source_size, longest[0], ends)
     decoder = build_decoder(model, dropout, encoder.size, target_size, counterparts, longest)
     for part in (encoder, decoder):
         if isinstance(part, TransformerEncoder | TransformerDecoder):
@@ -92,8 +101,8 @@ def build(
 
 
 def build_encoder(
-    model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024
-) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder:
+    model: Model, dropout: Dropout, vocabulary: int, longest: int = 1024, ends: Sequence[int] = ()
+) -> RecurrentEncoder | ConvolutionEncoder | TransformerEncoder | HierarchicalEncoder:
     """Build the encoder that a config describes."""
     if model.encoder == "recurrent":
         return RecurrentEncoder(
@@ -111,6 +120,18 @@ def build_encoder(
     if model.reverse_source:
         raise ValueError(
             f"reverse_source needs the recurrent encoder, got the {model.encoder}, which reads in no order; drop one"
+        )
+    if model.encoder == "hierarchical":
+        return HierarchicalEncoder(
+            vocabulary,
+            model.hidden_size,
+            ends=ends,
+            embedding=model.embedding_size,
+            layers=model.layers,
+            cell=model.cell,
+            drop_embedding=dropout.embedding,
+            drop_residual=dropout.residual,
+            variational=dropout.variational,
         )
     if model.encoder == "convolution":
         return ConvolutionEncoder(
@@ -132,13 +153,14 @@ def build_decoder(
 
     With a `NumberFeedback` it is one of numbers, and `vocabulary` is the number of their channels.
     """
-    named = model.attention
+    named, coverage = model.attention, getattr(model, "coverage", False)
     options: dict[str, Any] = attention_options(named) | {"dropout": dropout.attention, "bias": model.bias}
-    make = partial(build_attention, named.name, limit=longest[0], **options)
+    name = select_coverage(named.name) if coverage else named.name
+    make = partial(build_attention, name, limit=longest[0], **options)
     last = model.output
     chosen = make_output_factory(last.name, score=last.score, scale=last.scale, heads=last.heads, bias=model.bias)
     every: dict[str, Any] = {"attention": make, "output": chosen, "tie": model.tie_embeddings, "counterparts": counterparts}
-    every["feedback"] = feedback
+    every |= {"feedback": feedback, "copy": getattr(model, "copy", False)}
     if model.decoder == "transformer":
         known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
         known["attending"] = parse_layers(model.cross_attention_layers, known["layers"])

@@ -7,6 +7,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.attention.types import Attended, Encoded, State
+from regard.models.layers.pointer import CopyParts
 from regard.tree import Tree
 
 
@@ -16,6 +17,8 @@ class Step(NamedTuple):
     output: Float[Tensor, "..."]
     state: State
     attended: Mapping[str, Attended]
+    copying: CopyParts | None = None
+    """Parts of the mixture of a decoder that copies."""
 
 
 @runtime_checkable

@@ -20,6 +20,7 @@ class Rule(NamedTuple):
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
     parts = "encoder", "decoder", "text_encoder", "question_encoder"
+    kinds += ("conformer",) * ("transformer" in kinds)  # it has the same sublayers
     return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
 
 
@@ -36,7 +37,12 @@ def _cnn(config: Any) -> bool:
 
 
 def _reads_text(config: Any) -> bool:
-    return config.model.encoder in ("recurrent", "convolution", "transformer")
+    encoders = ("recurrent", "convolution", "transformer", "hierarchical")
+    return config.model.encoder in encoders and not _reads_frames(config)
+
+
+def _reads_frames(config: Any) -> bool:
+    return hasattr(config.data, "hop_ms")
 
 
 def _finds(config: Any) -> bool:
@@ -90,7 +96,7 @@ WHOLE = "a model that reads the whole picture (model.glimpses=0)"
 GLIMPSES = "a model that takes glimpses at a picture (model.glimpses=6)"
 
 RULES = {
-    "model.cell": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
+    "model.cell": Rule(_any("recurrent", "hierarchical"), "a recurrent encoder or decoder"),
     "model.bidirectional": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.reverse_source": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.cross_attention_layers": Rule(
@@ -158,7 +164,8 @@ RULES = {
     "train.coverage_weight": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
-        lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
+        lambda config: _attends(config) and (_reads_text(config) or _reads_frames(config)),
+        "an attention over a text or sound (a map has no diagonal)",
     ),
     "train.guided_alignment": Rule(
         lambda config: _attends(config) and getattr(config.data, "alignments", None) is not None,
@@ -217,7 +224,7 @@ RULES = {
         lambda config: getattr(config.model, "reranking_layers", 0) > 0,
         "cross-attention layers over a picture and a text (model.reranking_layers=1 or more)",
     ),
-    "dropout.variational": Rule(_any("recurrent"), "a recurrent encoder or decoder"),
+    "dropout.variational": Rule(_any("recurrent", "hierarchical"), "a recurrent encoder or decoder"),
 }
 
 
@@ -275,6 +282,7 @@ def trainable(config: Any) -> None:
 
     train = config.train
     check_settings(train)
+    copyable(config)
     if train.max_epochs is not None and train.max_steps != type(config)().train.max_steps:
         raise ConfigError(
             f"train.max_epochs={train.max_epochs:g} and train.max_steps={train.max_steps} are both the length of the "
@@ -318,6 +326,23 @@ def trainable(config: Any) -> None:
         raise ConfigError(
             f"train.tensorboard needs the tensorboard package, which is not installed: {describe_install('track')}, "
             "or leave the setting out; log.jsonl has the same numbers"
+        )
+
+
+def copyable(config: Any) -> None:
+    """Raise for settings that need one vocabulary, where each source brings words of its own to copy."""
+    if not getattr(config.model, "copy", False):
+        return
+    for name, needed in (("confidence_penalty", "a distribution over one vocabulary"), ("packing_length", "one a row")):
+        if value := getattr(config.train, name):
+            raise ConfigError(
+                f"train.{name}={value} needs {needed}, and with model.copy=true each source has words of its own; leave one "
+                "of the two out"
+            )
+    if config.search.unknown == "copy":
+        raise ConfigError(
+            "search.unknown=copy replaces unknown words after the search, and model.copy=true writes them by itself; leave "
+            "search.unknown out"
         )
 
 

@@ -13,6 +13,7 @@ from regard.data.batch import Padded
 from regard.data.special_tokens import BOS, EOS
 from regard.errors import DamagedError, RefusedError
 from regard.inference.load import load
+from regard.inference.sequence_predictor import Looking
 from regard.interop.huggingface.importer import files as take
 from regard.interop.huggingface.write import files, write
 from regard.interop.output import write_directory
@@ -65,7 +66,7 @@ def test_generate_writes_what_we_write(tmp_path):
     ids = torch.tensor([each.source for each in few])
     for beam in (1, 4):
         found = model.generate(ids, num_beams=beam, max_new_tokens=trained.longest(6), do_sample=False)[:, 1:].tolist()
-        ours = dict(trained._search(few, beam, 1, False))
+        ours = dict(trained._search(few, beam, 1, Looking()))
         ended = [(ours[place][0].tokens, row[: row.index(EOS) + 1]) for place, row in enumerate(found) if EOS in row]
         assert len(ended) >= 50  # ours ranks what was cut off behind what has ended, and theirs does not
         assert [mine for mine, _ in ended] == [row for _, row in ended]

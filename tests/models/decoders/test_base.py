@@ -25,7 +25,7 @@ def test_what_is_not_projected_is_projected_by_the_output_layer(decoder):
     assert_close(made.output(found, made.embedding.table.weight), made(TARGET, memory).output)
 
 
-@pytest.mark.parametrize(("attention", "options"), [("pointer", {}), ("additive+marginal", {}), ("additive", {"own": 0.5})])
+@pytest.mark.parametrize(("attention", "options"), [("additive+marginal", {}), ("additive", {"own": 0.5})])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_an_output_that_is_more_than_a_projection_cannot_do_without(decoder, attention, options):
     made = network(decoder, attention)

@@ -5,7 +5,7 @@ from torch.testing import assert_close
 from regard import registry
 from regard.config import AttentionPart, Model, OutputPart
 from regard.data.batch import Batch, pad
-from regard.losses.cross_entropy import is_plain_projection
+from regard.losses.cross_entropy import is_fusable
 from regard.losses.teacher_forcing import teacher_forcing_loss
 from regard.models.output_heads import build_weight, make_output_factory
 from regard.models.output_heads.attention import Attention
@@ -120,7 +120,7 @@ def test_it_learns_a_few_sentences_by_heart(name, steps):
 @every
 def test_only_a_projection_is_left_to_the_loss(part):
     model = made(output=part)
-    assert is_plain_projection(model) == (part.name == "projection")
+    assert is_fusable(model) == (part.name == "projection")
     if part.name != "projection":
         with pytest.raises(ValueError, match="project=False needs an output that is nothing but a projection"):
             model(SOURCE, INPUT, project=False)

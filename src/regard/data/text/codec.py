@@ -16,11 +16,13 @@ from regard.data.codec import SETTINGS, Corpus, OverLong, Report
 from regard.data.feedback import TokenFeedback
 from regard.data.modality import WritableFile
 from regard.data.records import Record, input_record
-from regard.data.special_tokens import EOS, NAMES, UNK
+from regard.data.special_tokens import EOS, NAMES, NO_TOKEN, UNK
 from regard.data.table import DataError
 from regard.data.text import tokenizers
+from regard.data.text.copying import CopyTable, bracket, extend_tokenizer
 from regard.data.text.tokenizers import Piece, Tokenizer
-from regard.data.text.tokenizers.offsets import real
+from regard.data.text.tokenizers.byte_level import ByteLevelTokenizer
+from regard.data.text.tokenizers.offsets import real, spans
 
 if TYPE_CHECKING:  # guided alignment needs no NumPy
     from regard.data.axis import Text
@@ -28,6 +30,10 @@ if TYPE_CHECKING:  # guided alignment needs no NumPy
     from regard.data.text.axis import TokenAxes
 
 FORMAT = 1
+TURN = "⏎"
+"""Mark between the turns of a dialogue."""
+SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", TURN)
+"""Ends of tokens that end a sentence."""
 
 
 class Example(NamedTuple):
@@ -36,6 +42,10 @@ class Example(NamedTuple):
     source: list[int]
     target: list[int] | None
     record: Record
+    copies: list[int] | None = None
+    """Target token that each position of the source would copy, where the model copies."""
+    words: tuple[str, ...] = ()
+    """Words of the source by place, which numbers behind the target's vocabulary stand for."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,8 @@ class TextCodec:
     max_source_length: int = 256
     max_target_length: int = 256
     over_long: OverLong = "drop"
+    copies: bool = False
+    """Sources come with the target token that each position would copy."""
 
     @classmethod
     def fit(
@@ -72,6 +84,7 @@ class TextCodec:
         data: Data = Data(),
         source_tokenizer: str | None = None,
         target_tokenizer: str | None = None,
+        copies: bool = False,
     ) -> "TextCodec":
         """Train the tokenizers on the records. A task whose sides differ names their kinds, over `data.tokenizer`."""
         kinds = source_tokenizer or data.tokenizer, target_tokenizer or data.tokenizer
@@ -87,7 +100,8 @@ class TextCodec:
         size, min_frequency = data.vocab_size, data.min_frequency
         source = tokenizers.train(kinds[0], sources + targets if data.joint_vocab else sources, size, min_frequency)
         target = source if data.joint_vocab else tokenizers.train(kinds[1], targets, size, min_frequency)
-        return cls(source, target, data.lowercase, data.max_source_length, data.max_target_length, data.over_long)
+        limits = data.max_source_length, data.max_target_length
+        return cls(source, target, data.lowercase, *limits, data.over_long, copies)
 
     def adapt(self, data: Data) -> "TextCodec":
         """Codec of the same tokens, with the limits of this config."""
@@ -128,9 +142,8 @@ class TextCodec:
             cut_sources += long_source
             cut_targets += long_target
             source = [*source[: self.max_source_length - 1], EOS]
-            examples.append(
-                Example(source, None if target is None else [*target[: self.max_target_length - 1], EOS], record)
-            )
+            encoded = Example(source, None if target is None else [*target[: self.max_target_length - 1], EOS], record)
+            examples.append(self.copying.extend(encoded, self.prepare) if self.copies else encoded)
         dropped = len(records) - len(examples)
         return Corpus(examples, Report(len(records), len(examples), cut_sources, cut_targets, dropped, unknown(examples)))
 
@@ -146,15 +159,34 @@ class TextCodec:
 
     def collate(self, examples: Sequence[Example]) -> Padded:
         """Sources of examples, padded to one tensor."""
-        return pad([example.source for example in examples])
+        source = pad([example.source for example in examples])
+        if not self.copies:
+            return source
+        return source._replace(copies=pad([example.copies or [] for example in examples], NO_TOKEN).data)
 
     def collate_target(self, examples: Sequence[Example]) -> Padded | None:
         """Targets of examples, padded to one tensor; None where they have none."""
         return pad_present([example.target for example in examples])
 
     def decode(self, numbers: Iterable[int]) -> str:
-        """Text of an output, up to its first EOS."""
-        return self.target.decode(until_end(numbers))
+        """Text of an output, up to its first EOS; words that only its source knows are shown by their places."""
+        numbers = until_end(numbers)
+        if self.copies and (last := max(numbers, default=0)) >= self.target.size:
+            return self.extend([f"<copy {place}>" for place in range(last + 1 - self.target.size)]).decode(numbers)
+        return self.target.decode(numbers)
+
+    def extend(self, words: Sequence[str]) -> "TextCodec":
+        """Codec whose target vocabulary is extended by the words of one source, to decode what was copied from it."""
+        return replace(self, target=extend_tokenizer(self.target, words))
+
+    def mark_copies(self, numbers: Sequence[int], copies: Sequence[tuple[int, int]]) -> str:
+        """Text of an output with copied tokens in brackets, by their places in the output and in the source."""
+        return bracket(self.decode(numbers), spans(self.target, numbers, self.decode(numbers)), copies)
+
+    @cached_property
+    def copying(self) -> CopyTable:
+        """Table of what the tokens of a source copy."""
+        return CopyTable(self.source, self.target, self.counterparts())
 
     def write(self, prediction: str, file: WritableFile) -> None:
         """Write a text as one line."""
@@ -183,6 +215,11 @@ class TextCodec:
         spelt = [numbers.get(spelling, -1) for spelling in self.source.table[first:]]
         return [*(special.get(number, -1) for number in range(first)), *spelt]
 
+    def sentence_ends(self) -> list[int]:
+        """Source tokens that end a sentence or a turn of a dialogue, for an encoder that reads sentences."""
+        texts = (spelling.decode("utf-8", "replace").strip() for spelling in self.source.table)
+        return [number for number, text in enumerate(texts) if text.endswith(SENTENCE_ENDS)]
+
     def loader(self, examples: Sequence[Example], budget: int) -> "SequenceLoader":
         """Batches of an evaluation, each of at most so many tokens."""
         from regard.data.loader import SequenceLoader  # it reads examples
@@ -195,7 +232,9 @@ class TextCodec:
         return count * max(1, lengths[len(lengths) // 2])
 
     def pieces(self, example: Example) -> list[str]:
-        """Label of each token of a source."""
+        """Label of each token of a source; bytes that are not cut are read from the tokens, without tokenizing again."""
+        if isinstance(self.source, ByteLevelTokenizer) and len(example.source) < self.max_source_length:
+            return self.source.shown(example.source)
         return [piece.text for piece in self.source_pieces(example.record)]
 
     def grid(self, example: Example) -> None:
@@ -254,13 +293,21 @@ class TextCodec:
         return {"data": {0: "sources", 1: "tokens"}, "keep": {0: "sources", 1: "tokens"}}
 
     def is_known(self, record: Record) -> bool:
-        """False where every token of a source is unknown, so that an answer would be a guess."""
-        return any(token not in (UNK, EOS) for token in self.encode(record).source)
+        """False where every token of a source is unknown, so that an answer would be a guess; a copied word is none."""
+        tokens = self.encode(record).source
+        return len(tokens) > 1 if self.copies else any(token not in (UNK, EOS) for token in tokens)
 
     def fits(self, record: Record) -> bool:
         """True if a source has a known token and is not cut."""
-        tokens = self.source.encode(self.prepare(record.source))
-        return len(tokens) < self.max_source_length and any(token not in (UNK, EOS) for token in tokens)
+        return self.fit_all([record])[0]
+
+    def fit_all(self, records: Sequence[Record]) -> list[bool]:
+        """Which sources have a known token, or one to copy, and are not cut; they are tokenized together."""
+        sources = self.source.encode_all([self.prepare(record.source) for record in records])
+        return [
+            len(tokens) < self.max_source_length and (self.copies or any(token not in (UNK, EOS) for token in tokens))
+            for tokens in sources
+        ]
 
     def select_fitting(self, records: Sequence[Record]) -> list[int]:
         """Indices of the records whose sources are not cut."""
@@ -279,6 +326,7 @@ class TextCodec:
         settings |= {
             name: getattr(self, name) for name in ("lowercase", "max_source_length", "max_target_length", "over_long")
         }
+        settings |= {"copies": True} if self.copies else {}
         path = directory / SETTINGS
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         sides = zip(names, (self.source, self.target), strict=False)
@@ -297,7 +345,7 @@ class TextCodec:
         source = tokenizers.load(directory, first)
         target = source if first == second else tokenizers.load(directory, second)
         values = {name: settings[name] for name in ("lowercase", "max_source_length", "max_target_length", "over_long")}
-        return cls(source, target, **values)
+        return cls(source, target, **values, copies=settings.get("copies") is True)
 
 
 def unknown(examples: Sequence[Example]) -> float:

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.data.special_tokens import UNK
 from regard.decoding.constraints.spelling import NO_LETTER, Letters, Spelling
 from regard.decoding.logprobs import IMPOSSIBLE
 
@@ -44,7 +45,8 @@ class Phrases:
     def move(
         self, states: Int[Tensor, "rows phrases"], tokens: Int[Tensor, "rows *more"]
     ) -> Int[Tensor, "rows *more phrases"]:
-        """States after a token of each row, or after each of several."""
+        """States after a token of each row, or after each of several; a copied word that is not listed counts as UNK."""
+        tokens = tokens.masked_fill(tokens >= self.after.shape[1], UNK)
         shape = (len(states), *[1] * (tokens.ndim - 1), states.shape[1])
         return self.after[states.view(shape), tokens[..., None]].long()
 
@@ -70,6 +72,7 @@ class Phrases:
     ) -> tuple[Float[Tensor, "rows phrases"], Int[Tensor, "rows phrases"]]:
         """Likeliest token, for each phrase, that advances it; -infinity where there is none."""
         values, tokens = [], []
+        logs = logs[:, : self.after.shape[1]]
         for column in states.T:
             nearer = self.needed[self.after[column].long()] < self.needed[column][:, None]
             best = logs.masked_fill(~nearer, IMPOSSIBLE).max(-1)

@@ -9,6 +9,7 @@ import torch
 from regard.config import quoted
 from regard.data.lines import Line
 from regard.data.text.tokenizers.pretrained import Pretrained
+from regard.decoding.constraints.language import Language
 from regard.decoding.constraints.phrases import UNREACHABLE, build_automaton, count_tokens_left
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
@@ -65,12 +66,14 @@ def build_guard(
     block: int,
     device: torch.device | str,
     forced_bos: int | None = None,
+    language: Language | None = None,
 ) -> Guard | None:
     """Build the constraints of a batch, with n-gram blocking of `block` tokens; None where nothing is constrained.
 
-    `target` applies the target side's text preprocessing. A prefix comes behind a forced BOS that writes nothing.
+    `target` applies the target side's text preprocessing. A prefix comes behind a forced BOS that writes nothing. All
+    answers are in the `language`, where there is one.
     """
-    if not block and not any(map(any, specs)):
+    if not block and language is None and not any(map(any, specs)):
         return None
     prefixes = {spec.prefix: _build_prefix(spec.prefix, spelling, target) for spec in specs}
     if forced_bos is not None and forced_bos < len(spelling.letters) and spelling.is_silent(forced_bos):
@@ -83,7 +86,7 @@ def build_guard(
         )
         for spec in specs
     ]
-    return Guard(constraints, spelling, block, device)
+    return Guard(constraints, spelling, block, device, language)
 
 
 def _expand_phrases(name: str, count: int, phrases: Phrases | None) -> list[tuple[str, ...]]:

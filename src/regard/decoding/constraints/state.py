@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.data.special_tokens import EOS
+from regard.data.special_tokens import EOS, UNK
 from regard.decoding.constraints import prefix as prefixes
+from regard.decoding.constraints.language import Language
 from regard.decoding.constraints.phrases import Phrases
 from regard.decoding.constraints.prefix import Prefix
 from regard.decoding.constraints.spelling import Letters, Spelling
@@ -30,13 +31,16 @@ class ConstraintState(NamedTuple):
     include: Int[Tensor, "rows included"]
     exclude: Int[Tensor, "rows excluded"]
     written: Int[Tensor, "rows time"]
+    language: Int[Tensor, " rows"] | None = None
+    """State of the language that all targets are in."""
 
 
 class Guard:
     """Constraints of every sentence of a batch, with n-gram blocking of a given size (0: none).
 
     It only masks tokens and does not renormalise: the log-probability of the output stays the model's own. A prefix may
-    repeat itself; what comes after it may repeat neither it nor itself.
+    repeat itself; what comes after it may repeat neither it nor itself. Words that a model copies from outside the
+    vocabulary are unknown words to a prefix and to phrases, and themselves to n-grams.
     """
 
     def __init__(
@@ -45,12 +49,13 @@ class Guard:
         spelling: Spelling,
         block: int = 0,
         device: torch.device | str = "cpu",
+        language: Language | None = None,
     ):
         if block < 0:
             raise ValueError(f"block needs to be 0 or more tokens, got {block}; 0 lets a target repeat itself")
         if any(not phrase for constraint in constraints for phrase in (*constraint.include, *constraint.exclude)):
             raise ValueError("a phrase needs at least one token, got one of none; leave it out")
-        self.block, self.vocabulary = block, len(spelling.letters)
+        self.block, self.vocabulary, self.language = block, len(spelling.letters), language
         self.include = Phrases([constraint.include for constraint in constraints], spelling, device)
         self.exclude = Phrases([constraint.exclude for constraint in constraints], spelling, device)
         table, firsts = prefixes.build_table([constraint.prefix for constraint in constraints], self.vocabulary)
@@ -86,22 +91,46 @@ class Guard:
         where = self.firsts.device
         rows = torch.tensor(sentences, dtype=torch.long, device=where)
         written = torch.zeros(len(sentences), 0, dtype=torch.long, device=where)
-        return ConstraintState(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written)
+        language = None if self.language is None else torch.zeros_like(rows)
+        return ConstraintState(self.firsts[rows], self.include.firsts[rows], self.exclude.firsts[rows], written, language)
 
     def after(self, watched: ConstraintState, tokens: Int[Tensor, " rows"]) -> ConstraintState:
         """Advance each row by a token. BOS changes nothing; a row without allowed tokens may hold anything."""
-        prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
         written = torch.cat([watched.written, tokens[:, None]], 1) if self.block else watched.written
-        return ConstraintState(
-            prefix, self.include.move(watched.include, tokens), self.exclude.move(watched.exclude, tokens), written
-        )
+        tokens = tokens.masked_fill(tokens >= self.vocabulary, UNK)
+        prefix = self.prefix[watched.prefix, tokens].long().clamp(min=0)
+        phrases = self.include.move(watched.include, tokens), self.exclude.move(watched.exclude, tokens)
+        return ConstraintState(prefix, *phrases, written, self.advance_language(watched.language, tokens))
+
+    def advance_language(self, states: Int[Tensor, " rows"] | None, tokens: Int[Tensor, " rows"]) -> Tensor | None:
+        """States of the language after a token of each row."""
+        if self.language is None or states is None:
+            return None
+        pairs = zip(states.tolist(), tokens.tolist(), strict=True)
+        return torch.tensor([self.language.after(state, token) for state, token in pairs], device=states.device)
+
+    def mask_language(self, states: Int[Tensor, " rows"], columns: int) -> Bool[Tensor, "rows columns"]:
+        """Mask of the tokens that leave the language; a copied word, but not UNK itself, is what UNK stands for."""
+        assert self.language is not None, "states are those of a language"
+        forbidden = torch.ones(len(states), columns, dtype=torch.bool)
+        for row, state in enumerate(states.tolist()):
+            allowed = self.language.allowed(state)
+            forbidden[row, list(allowed)] = False
+            forbidden[row, self.vocabulary :] = UNK not in allowed
+        if columns > self.vocabulary:
+            forbidden[:, UNK] = True
+        return forbidden.to(states.device)
 
     def forbid(self, watched: ConstraintState, logs: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
         """Mask the tokens that a row may not write next."""
         forbidden = (self.prefix[watched.prefix] < 0) | self.exclude.completing(watched.exclude)
+        if (slots := logs.shape[1] - self.vocabulary) > 0:
+            forbidden = torch.cat((forbidden, forbidden[:, UNK, None].expand(-1, slots)), dim=1)
         if self.block:
             free = (watched.prefix == 0)[:, None]
-            forbidden |= mask_repeats(watched.written, self.block, self.vocabulary) & free
+            forbidden = forbidden | (mask_repeats(watched.written, self.block, logs.shape[1]) & free)
+        if watched.language is not None:
+            forbidden = forbidden | self.mask_language(watched.language, logs.shape[1])
         forbidden[:, EOS] |= self.count_remaining(watched) > 0
         return logs.masked_fill(forbidden, IMPOSSIBLE)
 

@@ -18,7 +18,7 @@ from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import RefusedError
 from regard.inference.load import load_sequence_predictor
-from regard.inference.sequence_predictor import SequencePredictor
+from regard.inference.sequence_predictor import Looking, SequencePredictor
 from regard.interop.compat import get_halves
 from regard.interop.ctranslate2.specification import files, place, room, spellings
 from regard.interop.engine import UNTRACED
@@ -79,7 +79,7 @@ class Ctranslate2(SequencePredictor):
         examples: Sequence[Example],
         beams: int,
         best: int,
-        weights: bool,
+        looking: Looking,
         specs: Sequence[ConstraintSpec] | None = None,
         done: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[int, list[Hypothesis] | UndistributedError]]:
@@ -88,14 +88,14 @@ class Ctranslate2(SequencePredictor):
         by_limit: dict[int, list[int]] = defaultdict(list)
         for index, example in enumerate(examples):
             by_limit[self.longest(len(example.source))].append(index)
-        size = self.config.search.batch_size
+        size = self.config.search.select_batch_size()
         for limit, indices in sorted(by_limit.items()):
             for first in range(0, len(indices), size):
                 some = indices[first : first + size]
                 if done.issuperset(some):
                     yield from ((index, []) for index in some)
                     continue
-                hypotheses = self._translate([examples[index].source for index in some], limit, beams, weights)
+                hypotheses = self._translate([examples[index].source for index in some], limit, beams, looking.weights)
                 yield from ((index, self._distinct(ranked)[:best]) for index, ranked in zip(some, hypotheses, strict=True))
 
     def _understood(self, specs: Sequence[ConstraintSpec]) -> None:

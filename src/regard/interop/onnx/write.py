@@ -104,6 +104,11 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
             "onnx leaves the sizes of pictures open, and this model has one vector for each place or some for the whole "
             "(model.vit.learned_positions, model.vit.cls_tokens): `regard export --to huggingface` takes a ViT"
         )
+    if getattr(trained.config.model, "copy", False):
+        raise RefusedError(
+            "onnx takes the tokens of a source alone, and this model copies words that no vocabulary lists "
+            "(model.copy=true): it runs as it is with `regard predict`"
+        )
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     if weights > MOST:
         raise RefusedError(

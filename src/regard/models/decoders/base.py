@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.data.feedback import NumberFeedback
 from regard.data.modality import Feedback
+from regard.data.special_tokens import UNK
 from regard.models.decoders import DecoderMemory
 from regard.models.decoders.scheduled_sampling import forward_scheduled
 from regard.models.layers.attention_output import AttentionOutput
@@ -50,7 +51,7 @@ class BaseDecoder(nn.Module):
         self, token: Shaped[Tensor, "rows *channels"], memory: DecoderMemory, state: Any, *, weights: bool = False
     ) -> Step:
         """Decoding step: one token or vector of numbers per row in, logits or numbers and the next state out."""
-        step = self.write(token[:, None], memory, state, weights=weights)
+        step = self.write(self.list_tokens(token)[:, None], memory, state, weights=weights)
         return step._replace(output=step.output[:, 0])
 
     def forward(
@@ -75,15 +76,23 @@ class BaseDecoder(nn.Module):
             raise ValueError(
                 f"packed rows need a transformer decoder that is fed the target alone, got {reason}; give each example a row"
             )
-        if not project and (own or self.outcome is not None or not isinstance(self.output, Projection)):
+        fusable = isinstance(self.output, Projection) and (self.outcome is None or self.outcome.fusable)
+        if not project and (own or not fusable):
             raise ValueError(
-                "project=False needs an output that is nothing but a projection, and targets alone as its input"
+                "project=False needs an output that is nothing but a projection, or one mixed with copies, and targets "
+                "alone as its input"
             )
         if own:
             return forward_scheduled(self, target, memory, own=own, draws=draws, weights=weights, statistics=statistics)
         options: dict[str, Any] = {} if documents is None else {"documents": documents}
         options |= {"weights": weights, "statistics": statistics, "project": project}
-        return self.write(target, memory, self.start(memory), **options)
+        return self.write(self.list_tokens(target), memory, self.start(memory), **options)
+
+    def list_tokens(self, tokens: Shaped[Tensor, "rows *shape"]) -> Shaped[Tensor, "rows *shape"]:
+        """Tokens that the embedding lists: a word copied from outside the vocabulary is read as UNK."""
+        if self.outcome is None or self.outcome.copying is None or not self.outcome.extends:
+            return tokens
+        return tokens.masked_fill(tokens >= self.outcome.copying.vocabulary, UNK)
 
 
 def build_output(

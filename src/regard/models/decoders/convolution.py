@@ -19,7 +19,7 @@ from regard.models.attention_factory import AttentionFactory, build_attention, o
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
 from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
-from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.attention_output import LastAttention, OutputParts, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.gated_convolution import SQRT_HALF, GatedConvolution, initialise_layer
@@ -124,6 +124,7 @@ class Convolution(BaseDecoder):
         output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        copy: bool = False,
         feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
@@ -146,7 +147,7 @@ class Convolution(BaseDecoder):
         self.drop = nn.Dropout(drop_residual)
         self.output = build_output(feedback, output, embedding, vocabulary, embedding, tie)
         sizes = {"state": size, "token": self.embedding.size, "vocabulary": vocabulary}
-        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts, copy=copy)
         check_outcome(feedback, self.outcome)
         self.size, self.before = size, kernel - 1
 
@@ -201,11 +202,11 @@ class Convolution(BaseDecoder):
                 attended[name] = layer.attend(layer.cross, hidden, embedded, source, state.attentions[number], request)
             if not highest:
                 data = layer.add_residual(data, hidden, attended[name].context if name in attended else None, source)
-        logits = self.compute_logits(data, hidden, embedded, attended, memory, project)
+        logits, parts = self.compute_logits(data, hidden, embedded, attended, memory, project)
         crosses = [attended.get(f"decoder.{name}.cross") for name in self.names]
         states = tuple(() if cross is None else cross.state for cross in crosses)
         state = ConvolutionState(tuple(inputs), states, state.position + tokens.shape[1])
-        return Step(logits, state, drop_weights(attended, weights))
+        return Step(logits, state, drop_weights(attended, weights), parts)
 
     def compute_logits(
         self,
@@ -215,7 +216,7 @@ class Convolution(BaseDecoder):
         attended: Mapping[str, Attended],
         memory: DecoderMemory,
         project: bool,
-    ) -> Logits:
+    ) -> OutputParts:
         """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
         source, last = memory.memories.get(name), attended.get(name)
@@ -226,10 +227,10 @@ class Convolution(BaseDecoder):
             return output
 
         if layer.cross is None or source is None or last is None or self.outcome is None:
-            return logits(None if last is None else last.context, entered, data)
+            return OutputParts(logits(None if last is None else last.context, entered, data))
         attention = LastAttention(layer.cross, source, last, data, embedded, memory.tokens)
-        output: Logits = self.outcome(attention, logits, entered, data)
-        return output
+        parts: OutputParts = self.outcome(attention, logits, entered, data, project=project)
+        return parts
 
 
 def count_source_positions(memory: Memory) -> Float[Tensor, "sources 1"]:

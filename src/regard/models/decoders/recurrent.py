@@ -17,7 +17,7 @@ from regard.models.attention_factory import AttentionFactory, build_attention
 from regard.models.decoders import DecoderMemory, drop_weights, recurrent_fused, repeat_for_beams
 from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary as summarise
-from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.attention_output import LastAttention, OutputParts, build_attention_output
 from regard.models.layers.beam_attention import attend_beams, measure_weights
 from regard.models.layers.cells import STATES, LayerStack, RepeatedLinear, build_cells, run_cells, stack_states
 from regard.models.layers.deferred_grad import DeferredAttention
@@ -94,6 +94,7 @@ class Recurrent(BaseDecoder):
         output: MakeOutput = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        copy: bool = False,
         feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
@@ -124,7 +125,7 @@ class Recurrent(BaseDecoder):
         self.readout = nn.Linear(size + context + token, size)
         self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": embedding, "vocabulary": vocabulary}
-        self.outcome = build_attention_output(self.cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.cross, **sizes, counterparts=counterparts, copy=copy)
         check_outcome(feedback, self.outcome)
         self.drop = Drop(drop_residual, variational)
         self.size, self.states = size, STATES[cell]
@@ -202,12 +203,12 @@ class Recurrent(BaseDecoder):
             top, readout, attended, after = unroll(self.cross, embedded, cross_memory, state, needed or bool(statistics))
             attended = measure_weights(self.cross, attended, cross_memory.keep, weights=needed, statistics=statistics)
         after = after._replace(position=state.position + tokens.shape[1])
-        logits = self.compute_logits(StepStates(top, readout, attended), embedded, memory, mask, project)
-        return Step(logits, after, drop_weights({} if attended is None else {CROSS_NAME: attended}, weights))
+        logits, parts = self.compute_logits(StepStates(top, readout, attended), embedded, memory, mask, project)
+        return Step(logits, after, drop_weights({} if attended is None else {CROSS_NAME: attended}, weights), parts)
 
     def compute_logits(
         self, states: StepStates, embedded: Data, memory: DecoderMemory, mask: Tensor | None, project: bool
-    ) -> Data:
+    ) -> OutputParts:
         """Logits of every position, from its readout or through the attention's outcome."""
 
         def logits(readout: Data) -> Data:
@@ -216,11 +217,13 @@ class Recurrent(BaseDecoder):
             return output
 
         if self.cross is None or self.outcome is None or states.attended is None:
-            return logits(states.readout)
+            return OutputParts(logits(states.readout))
         last = LastAttention(self.cross, memory.memories[CROSS_NAME], states.attended, states.top, embedded, memory.tokens)
         token = (embedded,) if self.before else ()
-        output: Data = self.outcome(last, lambda c, h, *y: logits(self.read(h, c, *y)), states.top, *token)
-        return output
+        parts: OutputParts = self.outcome(
+            last, lambda c, h, *y: logits(self.read(h, c, *y)), states.top, *token, project=project
+        )
+        return parts
 
     def run_layers(self, embedded: Data, state: RecurrentState) -> tuple[Data, RecurrentState]:
         """Fused call per layer: no context returns into the cells."""

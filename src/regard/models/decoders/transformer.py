@@ -18,7 +18,7 @@ from regard.models.attention_factory import AttentionFactory, build_attention, o
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
 from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
-from regard.models.layers.attention_output import LastAttention, build_attention_output
+from regard.models.layers.attention_output import LastAttention, OutputParts, build_attention_output
 from regard.models.layers.beam_attention import attend_beams
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.shared_bias import share_bias
@@ -140,6 +140,7 @@ class Transformer(BaseDecoder):
         output: OutputFactory = Projection,
         tie: bool = True,
         counterparts: Sequence[int] | None = None,
+        copy: bool = False,
         feedback: Feedback = TokenFeedback(),
         drop_embedding: float = 0.0,
         drop_residual: float = 0.0,
@@ -172,7 +173,7 @@ class Transformer(BaseDecoder):
         self.norm = sublayers.build_final_norm()
         self.output = build_output(feedback, output, size, vocabulary, embedding, tie)
         sizes = {"state": size, "token": size, "vocabulary": vocabulary}
-        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts)
+        self.outcome = build_attention_output(self.layers[-1].cross, **sizes, counterparts=counterparts, copy=copy)
         check_outcome(feedback, self.outcome)
         self.size = size
 
@@ -231,14 +232,14 @@ class Transformer(BaseDecoder):
             if not highest:
                 context = outputs["cross"].context if "cross" in outputs else None
                 data, entered = layer.transform(data, context, layers[number + 1].around_self.norm)
-        logits = self.compute_logits(data, embedded, attended, memory, project)
+        logits, parts = self.compute_logits(data, embedded, attended, memory, project)
         crosses = [attended.get(f"decoder.{name}.cross") for name in self.names]
         states = tuple(() if cross is None else cross.state for cross in crosses)
-        return Step(logits, TransformerState(tuple(caches), states), drop_weights(attended, weights))
+        return Step(logits, TransformerState(tuple(caches), states), drop_weights(attended, weights), parts)
 
     def compute_logits(
         self, data: Data, embedded: Data, attended: Mapping[str, Attended], memory: DecoderMemory, project: bool
-    ) -> Logits:
+    ) -> OutputParts:
         """Logits of every position, from the top layer or through its attention's outcome."""
         layer, name = self.layers[-1], f"decoder.{self.names[-1]}.cross"
         last = attended.get(name)
@@ -249,8 +250,8 @@ class Transformer(BaseDecoder):
             return output
 
         if layer.cross is None or last is None or self.outcome is None:
-            return logits(None if last is None else last.context, data)
+            return OutputParts(logits(None if last is None else last.context, data))
         query = layer.around_cross.normalise_input(data)
         attention = LastAttention(layer.cross, memory.memories[name], last, query, embedded, memory.tokens)
-        output: Logits = self.outcome(attention, logits, data)
-        return output
+        parts: OutputParts = self.outcome(attention, logits, data, project=project)
+        return parts

@@ -94,7 +94,7 @@ class Transformer(nn.Module):
         self.size = size
 
     def forward(self, source: Padded) -> Encoded:
-        tokens, keep, documents = source
+        tokens, keep, documents = source.data, source.keep, source.documents
         placed = None if documents is None else places(documents)
         data = self.widen(self.embedding(tokens, places=placed))
         layers = [cast(Layer, self.get_submodule(name)) for name in self.names]

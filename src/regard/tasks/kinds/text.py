@@ -1,7 +1,7 @@
 """Text to text: the family of tasks that read and write text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,7 +11,7 @@ import torch
 
 from regard.alignment.heads import Head
 from regard.alignment.pharaoh import attach_links
-from regard.config import Data, Model
+from regard.config import Data, Model, Train
 from regard.data import table
 from regard.data.codec import Report
 from regard.data.header import table_settings
@@ -29,7 +29,7 @@ from regard.models.packing import check_model, check_settings
 from regard.models.seq2seq import Seq2Seq
 from regard.tasks.kinds.sequence import build_risk, check_monitor, evaluate_outputs
 from regard.tasks.kinds.tables import Tables, tables, texts
-from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes
+from regard.tasks.kinds.types import BoundTask, TaskConfig, Writes, family
 from regard.training.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
             build_small(config)
     begin = start(config, load_codec, out)
     training, validation, held_out, trained = records(task, config)
-    codec = begin.codec if begin else TextCodec.fit(training, config.data, target_tokenizer=config.data.target_tokenizer)
+    codec = replace(begin.codec, copies=config.model.copy) if begin else fit_codec(training, config)
     if config.data.alignments is not None:
         training = attach_links(training, config.data, codec, trained)
     examples, report = codec.encode_all(training)
@@ -82,7 +82,7 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         codec=codec,
         train=batches(config, examples),
         valid=valid,
-        loss=TeacherForcing(config.train, model, build_risk(task, config, codec)),
+        loss=TeacherForcing(weigh_coverage(config), model, build_risk(task, config, codec)),
         evaluate=partial(evaluate_outputs, name, config, codec, valid=valid, loader=codec.loader(valid, config.data.budget)),
         config=config,
         task=name,
@@ -90,6 +90,18 @@ def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = N
         monitor=config.train.monitor,
         higher_is_better=config.train.monitor not in LOWER_IS_BETTER,
     ), report
+
+
+def fit_codec(training: Sequence[Record], config: TextConfig) -> TextCodec:
+    """Codec with tokenizers trained on these records."""
+    return TextCodec.fit(training, config.data, target_tokenizer=config.data.target_tokenizer, copies=config.model.copy)
+
+
+def weigh_coverage(config: TextConfig) -> Train:
+    """Settings of the training with the weight of the coverage loss, 1 beside a coverage vector unless it was set."""
+    if config.train.coverage_weight is not None or not config.model.coverage:
+        return config.train
+    return replace(config.train, coverage_weight=1.0)
 
 
 def batches(config: TextConfig, examples: Sequence[Example]) -> SequenceLoader | Packed:
@@ -111,7 +123,8 @@ def familiar(examples: Sequence[Example], origin: str | None) -> None:
 
 def records(task: Writes, config: TextConfig) -> Tables:
     """Records for training and for validation: of the named files, or synthetic ones of the task."""
-    splits = tables(config.data, read, "source", texts)
+    home = family(config)
+    splits = tables(config.data, home.read, "source", getattr(home, "list_sources", texts))
     if splits is None:
         splits = Tables(*task.synthesise(config.data.samples, seed=0))  # every run of a task learns from the same samples
     return splits.prepared(task.prepare)
@@ -123,7 +136,8 @@ def build(config: TextConfig, codec: TextCodec) -> Seq2Seq:
     counterparts = None if codec.joint else codec.counterparts()
     data, search = config.data, config.search
     longest = data.max_source_length, max(data.max_target_length, search.max_length + 1)
-    return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest)
+    ends = codec.sentence_ends() if config.model.encoder == "hierarchical" else ()
+    return seq2seq.build(config.model, config.dropout, *sizes, data.joint_vocab, counterparts, longest, ends)
 
 
 def build_small(config: TextConfig) -> Seq2Seq:

@@ -30,6 +30,7 @@ from regard.errors import ConfigError
 from regard.losses.types import Loss, Progress
 from regard.models.attention_factory import AttentionFactory, attention_options, build_attention
 from regard.models.encoders.convolution import Convolution
+from regard.models.encoders.hierarchical import Hierarchical
 from regard.models.encoders.image import ChannelStatistics, build_standardising_encoder
 from regard.models.encoders.recurrent import Recurrent
 from regard.models.encoders.transformer import Transformer
@@ -178,7 +179,7 @@ def build_network(config: RetrieveConfig, vocabulary: int, standard: ChannelStat
     return Matching(pictures, texts, model.projection_size, attention=make, dropout=dropout.residual, reranking=reranker)
 
 
-def build_text_encoder(config: RetrieveConfig, vocabulary: int) -> Recurrent | Convolution | Transformer:
+def build_text_encoder(config: RetrieveConfig, vocabulary: int) -> Recurrent | Convolution | Transformer | Hierarchical:
     """The text encoder, with the sizes and options of the picture encoder."""
     model = config.model
     options = {name: getattr(model, name) for name in ("heads", "feedforward_size", "norm", "activation", "self_attention")}

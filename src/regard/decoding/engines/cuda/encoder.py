@@ -47,7 +47,8 @@ def encode(model: Any, source: Source, precision: str = "float32", compiled: boo
         return model.encode(source)
     if source.data.device.type != "cuda":
         return on_cpu(model, source, compiled)
-    if not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda") or source.documents is not None:
+    plain = source.documents is None and source.copies is None
+    if not plain or not isinstance(model, Seq2Seq) or torch.is_autocast_enabled("cuda"):
         return model.encode(source)
     encoding = find_encoding(model, precision)
     return model.encode(source) if encoding is None else encoding(source)

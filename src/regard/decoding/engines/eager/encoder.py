@@ -24,7 +24,7 @@ from regard.decoding.engines.eager.transformer import ResidualNorms, make_norm_f
 from regard.decoding.engines.select import has_hooks
 from regard.decoding.engines.version import ModelVersion
 from regard.models.encoders.transformer import Layer, Transformer
-from regard.models.seq2seq import Seq2Seq
+from regard.models.seq2seq import Seq2Seq, attach_copies
 from regard.tree import Tree
 
 Rows = Float[Tensor, "rows size"]
@@ -36,13 +36,13 @@ def encode(model: Any, source: Padded, compiled: bool = False) -> Tree:
     """Encode a source, equal to `model.encode`; faster for a trained Transformer without hooks on a CPU."""
     if not isinstance(model, Seq2Seq):
         return model.encode(source)
-    if compiled and is_plain(model, source):
+    if compiled and source.copies is None and is_plain(model, source):
         from regard.decoding.engines.cpp.encoder_cache import find_encoding as in_machine_code
 
         if (encoding := in_machine_code(model)) is not None:
             return encoding(model, source)
     engine = find_engine(model, source)
-    return model.encode(source) if engine is None else model.decoder.remember(engine(source))
+    return model.encode(source) if engine is None else model.decoder.remember(attach_copies(engine(source), source))
 
 
 def is_plain(model: Seq2Seq, source: Padded) -> bool:

@@ -1,0 +1,1 @@
+"""Dialogue: the turns so far in, the next turn out."""

@@ -1,0 +1,1 @@
+"""Semantic parsing: a question in, a query or another formal answer out."""
