@@ -128,6 +128,7 @@ class SequencePredictor(Predictor):
         translations = self._dictionary(unknown)
         if copies:
             self.check_copying()
+        self.warn_of_cuts(inputs)
         constraints = expand_specs(len(inputs), prefix, include, exclude)
         if self.recorder is not None and inputs:
             self.recorder.take(
@@ -269,6 +270,9 @@ class SequencePredictor(Predictor):
         """Indices of the records that an evaluation answers: those whose sources are not cut."""
         indices: list[int] = self.codec.select_fitting(prepared)
         return indices
+
+    def warn_of_cuts(self, inputs: Sequence[Input]) -> None:
+        """Warn of inputs that are answered although they are read in part; here there are none (`reads_beginnings`)."""
 
     def check_copying(self) -> None:
         """Raise where the model copies nothing, so that nothing could be marked."""
