@@ -26,7 +26,7 @@ from threading import Lock
 from typing import NamedTuple
 
 TASKS, DECODERS = ("reverse", "translate"), ("recurrent", "convolution", "transformer")
-ORDERED, IN_ORDER = ("mocha", "monotonic"), "pronounce"
+ORDERED, IN_ORDER = ("dynamic_convolution", "forward", "gmm", "mocha", "monotonic"), "pronounce"
 """What never goes back in its source, and a task that does not ask for it."""
 
 Cell = tuple[str, str, str]

@@ -15,7 +15,11 @@ import regard
 SOURCE = Path(regard.__file__).parent
 MODALITIES = sorted(path.name for path in (SOURCE / "data").iterdir() if (path / "__init__.py").is_file())
 
-OWN = {"image": ("models.encoders", "tasks.kinds.image"), "text": ("tasks.kinds.text",)}
+OWN = {
+    "audio": ("models.encoders",),
+    "image": ("models.encoders", "tasks.kinds.image"),
+    "text": ("tasks.kinds.text",),
+}
 """Modules of a modality outside its folder: its encoders and the family of its tasks."""
 
 SHARED = ("tasks.kinds", "tasks._validate")
@@ -26,6 +30,7 @@ EXCEPTIONS = {
     ("alignment.soft", "text"): "an alignment is one of the words of two texts",
     ("alignment.unknown", "text"): "an unknown word is replaced by a word of the source",
     ("alignment.words", "text"): "words are units of a text",
+    ("data.audio.codec", "text"): "the target modality of recordings with texts",
     ("data.image.codec", "text"): "the target modality of images with texts",
     ("decoding.constraints.prefix", "text"): "a forced prefix is a text",
     ("decoding.constraints.spec", "text"): "phrases that an output must hold are texts",

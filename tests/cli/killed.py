@@ -44,6 +44,9 @@ class Model:
     def fits(self, text):
         return self.is_known(text)
 
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
+
     def is_known(self, text):
         return "?" not in text
 

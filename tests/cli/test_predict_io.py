@@ -26,6 +26,9 @@ class Model:
     def fits(self, text):
         return "?" not in text
 
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
+
     is_known = fits
 
     def outcomes(self, texts, *, done, include=(), **options):
@@ -34,7 +37,14 @@ class Model:
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
-            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None)]
+            yield (
+                place,
+                [
+                    SimpleNamespace(
+                        text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None, printed=None, marked=None
+                    )
+                ],
+            )
 
 
 def inputs(*texts, wish=ConstraintSpec()):
@@ -84,6 +94,9 @@ class Looking(Model):
         if text.startswith("!"):
             raise DataError(f"{text} is no picture")
         return True
+
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
 
     def outcomes(self, texts, **options):
         for place, found in super().outcomes(texts, **options):

@@ -67,6 +67,9 @@ class Looking:
     def fits(self, text):
         return True
 
+    def fit_all(self, texts):
+        return [self.fits(text) for text in texts]
+
     def stream(self, text, **wishes):
         if text.startswith("*"):
             raise DataError(f"input:1: {text} is cut off")

@@ -17,6 +17,9 @@ from regard.testing.mechanism_cases import HEADS, KEYS, MechanismCase
 from .stages import soaked
 
 SMALL: dict[str, dict[str, Any]] = {
+    "dynamic_convolution": {"filters": 2, "kernel": 3, "prior_length": 3},
+    "forward": {"filters": 2, "kernel": 3},
+    "gmm": {"components": 2, "initial_width": 1.0},
     "grid_coverage": {"filters": 2, "kernel": 3},
     "local_m": {"width": 1},
     "local_p": {"width": 2},
@@ -28,6 +31,10 @@ SMALL: dict[str, dict[str, Any]] = {
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "local_p that renormalises": ("local_p", {"renormalise": True}),
+    "dynamic_convolution, longer prior": ("dynamic_convolution", {"prior_length": 5, "alpha": 0.5}),
+    "forward without agent, cumulative": ("forward", {"transition_agent": False, "cumulative": True}),
+    "gmm, version 0": ("gmm", {"version": 0}),
+    "gmm, version 1, sum_to_one": ("gmm", {"version": 1, "normalise": "sum_to_one"}),
     "luong by location in a window": ("luong", {"score": "location", "window": "local_p", "width": 1}),
     "location_sensitive, cumulative": ("location_sensitive", {"cumulative": True}),
     "memory_network, layerwise": ("memory_network", {"tying": "layerwise"}),
@@ -51,8 +58,11 @@ SCOPED = (
     "bahdanau+entmax+local",
     "channelwise+sparsemax+causal",
     "coverage+sparsemax+causal",
+    "dynamic_convolution+entmax+causal",
     "fertility+entmax+causal",
+    "forward+causal",
     "gated_coverage+top_k+local",
+    "gmm+sum_to_one+local",
     "grid_coverage+entmax+causal",
     "linear+causal",
     "local_p+dilated",
@@ -97,6 +107,8 @@ MADE: dict[str, Callable[..., Attention | None]] = {
     **{text: _from_folder(name, **options) for text, (name, options) in VARIANTS.items()},
     **{name: named(name) for name in (*JOINED, *SCOPED)},
 }
+BOUNDED = tuple(name for name in MADE if name.startswith("gmm"))
+"""Scores that are densities, which no input makes large."""
 TWOFOLD = ("monotonic", "mocha", "mocha, dilated", "monotonic, local")
 """Those that compute something else while training."""
 

@@ -8,7 +8,7 @@ from regard.testing import mechanisms as contracts
 from regard.testing.decoders import DECODERS, check_decoder
 from regard.testing.mechanism_cases import amplify, largest
 
-from .mechanisms import CASES, NAMES, OFTEN, every_case, named
+from .mechanisms import BOUNDED, CASES, NAMES, OFTEN, every_case, named
 from .stages import soaked
 
 unhooked = pytest.mark.unhooked  # what takes longest, since all the others check the same shapes
@@ -88,7 +88,10 @@ def test_gradients_equal_small_differences(case):
 @every_case
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
 def test_every_precision_stays_finite_at_scores_of_ten_thousand(case, dtype):
-    assert 0.6e4 <= largest(*amplify(case)) <= 1.5e4, "say in regard.testing.mechanism_cases.amplify how to make it loud"
+    loudness = largest(*amplify(case))
+    assert case.name in BOUNDED or 0.6e4 <= loudness <= 1.5e4, (
+        "say in regard.testing.mechanism_cases.amplify how to make it loud"
+    )
     contracts.check_precision(case, dtype)
 
 

@@ -118,7 +118,7 @@ def test_an_ensemble_takes_a_source_as_one():
     ("search", "beam", "words"),
     [
         (Search(), 3, "follows one hypothesis, got a beam of 3: .* give beam=1"),
-        (Search(block_ngrams=2), 1, "needs search.block_ngrams=0 and search.precision=float32, got 2 and float32"),
+        (Search(block_ngrams=2), 1, "needs search.block_ngrams=0 and search.precision=float32, got 2 and auto"),
         (Search(precision="int8"), 1, "got 0 and int8"),
         (Search(unknown="copy"), 1, "search.unknown=copy replaces words"),
     ],

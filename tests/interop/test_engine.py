@@ -19,7 +19,7 @@ def test_an_engine_that_does_not_exist_is_refused():
 
 
 def test_the_native_engine_rounds_too():
-    assert opened(run("pre"), "cpu").config.search.precision == "float32"
+    assert opened(run("pre"), "cpu").config.search.precision == "auto"
     model = opened(run("pre"), "cpu", precision="int8")
     assert model.config.search.precision == "int8"
     assert model.predict(["a b"])[0].text is not None
@@ -39,7 +39,7 @@ def test_compiling_is_for_the_native_engine():
 
 
 def test_the_native_engine_names_its_precisions():
-    with pytest.raises(ConfigError, match=r"--precision needs to be one of float32, int8.*, got 'int4'"):
+    with pytest.raises(ConfigError, match=r"--precision needs to be one of auto, float32, int8.*, got 'int4'"):
         opened(run("pre"), precision="int4")
 
 

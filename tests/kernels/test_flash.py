@@ -26,8 +26,10 @@ from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.score.transformer_xl import TransformerXl
+from regard.attention.statistics import measure
 from regard.attention.types import Request
 from regard.kernels import flash, flex, sdpa
+from regard.viewer.record.external.product import Product
 
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_1", "top_3")
 
@@ -345,3 +347,15 @@ def test_a_short_window_is_not_asked_of_flex(monkeypatch):
 def test_where_no_statistics_are_asked_for_nothing_is_worked_out():
     assert flash.run(request()).statistics == {}
     assert flash.list_statistics(request()) is flash.NO_STATISTICS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_recorder_of_other_models_takes_statistics_from_it(causal, monkeypatch):
+    query, key, value = (torch.randn(2, heads, 18, 8) for heads in (4, 2, 2))
+    call = Product(query, key, value, 0.3, causal=causal)
+    whole = measure(call.all_weights(), call.allowed(0, 18), STATISTICS)
+    monkeypatch.setattr(Product, "blocks", None)  # no block of weights is formed
+    values_by_name = call.statistics(STATISTICS)
+    del values_by_name["top_3_keys"]  # of weights that are zero, where fewer than three keys are seen
+    for name, values in values_by_name.items():
+        torch.testing.assert_close(values, whole[name], rtol=1e-4, atol=1e-5, check_dtype=False)

@@ -1,15 +1,19 @@
-"""One suite over all modalities: text, images with texts, and two toys that no file of the package knows."""
+"""One suite over all modalities: text, recordings and images with texts, and two toys that no file of the package knows."""
 
 from io import StringIO
 from typing import Any, NamedTuple
 
 import pytest
+import soundfile
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
 from regard.config import (
     AttentionPart,
+    AudioDropout,
+    AudioTextData,
+    AudioToTextModel,
     Data,
     Dropout,
     ImageDropout,
@@ -17,6 +21,8 @@ from regard.config import (
     ImageToTextModel,
     Model,
 )
+from regard.data.audio.codec import AudioTextCodec
+from regard.data.audio.synthetic.syllables import synthesise
 from regard.data.batch import Batch, tensors
 from regard.data.image.codec import ImageTextCodec
 from regard.data.image.types import ImageExample
@@ -25,7 +31,7 @@ from regard.data.modality import Codec, Example, Feedback, Source
 from regard.data.records import Record
 from regard.data.text.codec import TextCodec
 from regard.data.text.tokenizers import train
-from regard.models import image2seq, seq2seq
+from regard.models import image2seq, seq2seq, speech2seq
 from regard.models.detections import Detections
 from regard.tasks.classify.codec import LabelCodec
 from regard.tasks.detect.codec import ObjectCodec
@@ -69,8 +75,20 @@ def toy(module, codec_class):
     return codec, records, module.build(module.Config(), codec)
 
 
+def audio(folder):
+    records = []
+    for number, sound in enumerate(synthesise(4, 0, 8000), 1):
+        soundfile.write(folder / f"{number}.png", sound().numpy(), 8000, format="WAV")  # what a file is, its content says
+        records.append(Record(f"{number}.png", sound.text, f"{folder}/t.tsv:{number}"))
+    codec = AudioTextCodec.fit(records, AudioTextData(rate=8000, bins=12), 4)
+    model = AudioToTextModel(hidden_size=8, heads=2, encoder="conformer", decoder="transformer")
+    dropout = AudioDropout(**QUIET, encoder=0.0)
+    return codec, records, speech2seq.build(model, dropout, codec.channels, codec.target.size, ctc=True)
+
+
 MODALITIES = {
     "text": text,
+    "audio": audio,
     "image": image,
     "series": lambda folder: toy(series, series.SeriesCodec),
     "points": lambda folder: toy(points, points.PointsCodec),
@@ -97,7 +115,8 @@ def test_a_codec_has_the_protocol(modality):
     assert isinstance(codec.feedback, Feedback)
     assert isinstance(codec.encode(modality.records[0]), Example)
     assert isinstance(codec.collate([codec.encode(modality.records[0])]), Source)
-    assert not [name for name in codec.settings if not hasattr(Data(), name) and not hasattr(ImageTextData(), name)]
+    known = Data(), ImageTextData(), AudioTextData()
+    assert not [name for name in codec.settings if not any(hasattr(data, name) for data in known)]
 
 
 def test_every_codec_of_the_package_has_the_protocol():

@@ -356,3 +356,39 @@ def test_a_transformer_may_be_all_that_t5_is():
     looks = [half.get_submodule(name).self for half in (model.encoder, model.decoder) for name in half.names]
     assert [(look.score.causal, look.head) for look in looks] == [(False, 3), (False, 3), (True, 3), (True, 3)]
     assert all(isinstance(half.norm, torch.nn.RMSNorm) for half in (model.encoder, model.decoder))
+
+
+@pytest.mark.parametrize("decoder", ["transformer", "convolution"])
+def test_only_the_named_layers_attend_and_steps_equal_teacher_forcing(decoder):
+    settings = {"hidden_size": 8, "encoder": "recurrent", "heads": 2, "layers": 3, "cross_attention_layers": "1, 3"}
+    model = build(Model(decoder=decoder, **settings), Dropout(embedding=0.0, residual=0.0), 11, 13, joint=False).eval()
+    source, target = batch()
+    memory = model.encode(source)
+    taught = model.decoder(target, memory, weights=True)
+    assert {name for name in taught.attended if name.endswith("cross")} == {"decoder.0.cross", "decoder.2.cross"}
+    state = model.decoder.start(memory)
+    for place in range(target.shape[1]):
+        step = model.decoder.step(target[:, place], memory, state)
+        state = step.state
+        assert_close(step.output, taught.output[:, place], **close)
+    assert len(beam(model.decoder, memory, beams=2, length=4)) == len(source.data)
+
+
+@pytest.mark.parametrize("layers", ["0", "4", "a", "1,,2"])
+def test_layers_that_a_decoder_has_not_are_refused(layers):
+    with pytest.raises(ValueError, match=r"model\.cross_attention_layers needs numbers of decoder layers from 1 to 3"):
+        build(Model(decoder="transformer", layers=3, cross_attention_layers=layers), Dropout(), 11, 13, joint=False)
+
+
+@pytest.mark.parametrize("decoder", ["recurrent", "transformer"])
+def test_values_may_be_bare_word_embeddings(decoder):
+    torch.manual_seed(0)
+    options = {"decoder": decoder, "values": "embeddings", "hidden_size": 8, "heads": 2}
+    model = build(Model(**options), Dropout(embedding=0.0, residual=0.0), 11, 13, joint=False).eval()
+    source, target = batch()
+    output = model(source, target).output
+    output.sum().backward()
+    assert model.encoder.values.weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        model.encoder.values.weight.zero_()
+    assert not torch.allclose(model(source, target).output, output)

@@ -23,13 +23,14 @@ Column = Float[Tensor, "batch heads keys"]
 Allowed = Bool[Tensor, "#batch #heads #queries keys"] | None
 
 BLOCK = 1 << 22
-"""The most weights that `sweep` holds at a time."""
+"""The most weights that `sweep` holds at a time on a CPU, where they stay in cache."""
+BLOCK_GPU = 1 << 25
+"""The same on a GPU, where each operation costs a launch."""
 
 
 def entropy(weights: Weights) -> Row:
     """Entropy -Σ p log p in nats: 0 for one-hot weights, log S for uniform ones; exp(entropy) is effective keys."""
-    p = shares(weights)
-    return -torch.xlogy(p, p).sum(-1)
+    return _compute_entropy(shares(weights))
 
 
 def largest(weights: Weights) -> Row:
@@ -44,13 +45,12 @@ def position(weights: Weights) -> Int[Tensor, "batch heads queries"]:
 
 def mean_position(weights: Weights) -> Row:
     """Mean attended position Σ p k."""
-    return shares(weights) @ _build_key_positions(weights)
+    return _compute_mean(shares(weights))
 
 
 def spread_of_position(weights: Weights) -> Row:
     """The standard deviation of the attended position."""
-    ruler, p = _build_key_positions(weights), shares(weights)
-    return (p * (ruler - (p @ ruler)[..., None]).square()).sum(-1).sqrt()
+    return _compute_spread(shares(weights))
 
 
 def received(weights: Weights) -> Column:
@@ -69,9 +69,9 @@ def uniform(weights: Weights, allowed: Allowed) -> Column:
     batch, heads, queries, keys = weights.shape
     if allowed is None:
         return weights.new_full((batch, heads, keys), 1.0) * queries / keys
-    visible = allowed.to(weights.dtype)
+    visible = allowed.expand(*allowed.shape[:2], queries, keys).to(weights.dtype)
     even = visible / visible.sum(-1, keepdim=True).clamp_min(1)
-    return even.expand(batch, heads, queries, keys).sum(-2)
+    return even.sum(-2).expand(batch, heads, keys)
 
 
 def shares(weights: Weights) -> Weights:
@@ -104,9 +104,12 @@ def check_names(names: tuple[str, ...]) -> None:
 def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[str, Tensor]:
     """The statistics called `names`; top_3 gives the three largest weights, and their keys as top_3_keys."""
     weights = widen(weights.detach())  # half precision is inexact for positions beyond a few hundred
+    p = shares(weights) if any(name in OF_SHARES for name in names) else weights
     values: dict[str, Tensor] = {}
     for name in names:
-        if name in BY_QUERY:
+        if name in OF_SHARES:
+            values[name] = OF_SHARES[name](p)
+        elif name in BY_QUERY:
             values[name] = BY_QUERY[name](weights)
         elif name == "received":
             values[name] = received(weights)
@@ -118,6 +121,11 @@ def measure(weights: Weights, allowed: Allowed, names: tuple[str, ...]) -> dict[
     return values
 
 
+def select_block(weights: Tensor) -> int:
+    """The most weights to hold at a time on a tensor's device."""
+    return BLOCK_GPU if weights.is_cuda else BLOCK
+
+
 def sweep(request: Request) -> dict[str, Tensor]:
     """The statistics of a request, whose weights are computed for a few queries at a time."""
     return _sweep(request) if request.statistics else {}
@@ -126,7 +134,7 @@ def sweep(request: Request) -> dict[str, Tensor]:
 @torch.no_grad()
 def _sweep(request: Request) -> dict[str, Tensor]:
     batch, heads, queries, _ = request.query.shape
-    rows = max(1, BLOCK // max(1, batch * heads * request.keys.shape[2]))
+    rows = max(1, select_block(request.query) // max(1, batch * heads * request.keys.shape[2]))
     blocks = []
     for first in range(0, max(queries, 1), rows):
         part = request._replace(query=request.query[:, :, first : first + rows], offset=request.offset + first)
@@ -143,5 +151,22 @@ def _join_parts(parts: list[Tensor], name: str) -> Tensor:
     return torch.stack(parts).sum(0) if name in BY_KEY else torch.cat(parts, dim=2)
 
 
+def _compute_entropy(p: Weights) -> Row:
+    return -torch.xlogy(p, p).sum(-1)
+
+
+def _compute_mean(p: Weights) -> Row:
+    return p @ _build_key_positions(p)
+
+
+def _compute_spread(p: Weights) -> Row:
+    ruler = _build_key_positions(p)
+    return (p * (ruler - (p @ ruler)[..., None]).square()).sum(-1).sqrt()
+
+
 def _build_key_positions(weights: Tensor) -> Tensor:
     return torch.arange(weights.shape[-1], device=weights.device, dtype=weights.dtype)
+
+
+OF_SHARES = {"entropy": _compute_entropy, "mean_position": _compute_mean, "spread": _compute_spread}
+"""Statistics of the shares, which `measure` computes once for all of them."""

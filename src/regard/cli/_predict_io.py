@@ -14,6 +14,7 @@ from regard.cli._progress import ProgressLine
 from regard.errors import DataError
 
 if TYPE_CHECKING:
+    from regard.cli._predict_output import OutputFiles
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
     from regard.inference.prediction import Prediction
@@ -50,6 +51,8 @@ class AnswerWriter:
     unknown: str | None = None
     as_json: bool = False
     bad_inputs: BadInputs | None = None
+    outputs: "OutputFiles | None" = None
+    """Files that answers are written to, where they are no text."""
     copies: bool = False
     """Copied words are marked."""
     reasons: Counter[Reason] = field(default_factory=Counter)
@@ -70,8 +73,9 @@ class AnswerWriter:
         with an answer. One with an input that has none is computed again, so that it is split as it was before.
         """
         readable = []
+        fitting = self.find_fitting([text for text, _ in window])
         for place, (text, _) in enumerate(window):
-            if self.readable(text, before + place + 1):
+            if fitting[place] or self.readable(text, before + place + 1):
                 readable.append(place)
             elif place not in noted:
                 yield place, WrittenAnswer(self.format(text, []), strange=bool(text.strip()))
@@ -83,8 +87,19 @@ class AnswerWriter:
                 self.report(before + place + 1, text, result)
             elif answers and answers[0].boxes == []:
                 self.without_boxes.append(before + place + 1)
+            if self.outputs is not None and answers:
+                self.outputs.write(before + place + 1, answers[0])
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not result)
+
+    def find_fitting(self, texts: list[str]) -> list[bool]:
+        """Which inputs the model can read; none where one is in error, so that each is then asked by itself."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        try:
+            fitting = dict(zip(places, self.model.fit_all([texts[place] for place in places]), strict=True))
+        except DataError:
+            return [False] * len(texts)
+        return [fitting.get(place, False) for place in range(len(texts))]
 
     def readable(self, text: str, number: int) -> bool:
         """True for an input that is not empty and that the model can read."""
@@ -211,6 +226,9 @@ def _plain(answers: "list[Prediction]", nbest: int, align: bool) -> str:
         return "\n"
     lines = []
     for answer in answers:
+        if answer.printed is not None:
+            lines.append(answer.printed)
+            continue
         text = answer.text if answer.marked is None else answer.marked
         lines.append(f"{answer.score:.4f}\t{text}" if nbest > 1 else text)
         if align and answer.weights is None:
@@ -225,6 +243,8 @@ def _format_weights(answer: "Prediction") -> str:
     from regard.cli.show.heatmap import heat, places
 
     assert answer.weights is not None
+    if answer.grid is None and any(" " in piece for piece in answer.source):
+        return heat(answer.weights.T, answer.source, answer.target)  # sentences are wide, and go down
     if answer.grid is None:
         return heat(answer.weights, answer.target, answer.source)
     rows, columns = answer.grid

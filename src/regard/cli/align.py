@@ -1,13 +1,16 @@
 """Word alignment from attention weights: regard align."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from regard import io
 from regard.cli import Components, ModelCommand, app
+from regard.cli._task_options import with_task_options
 from regard.cli.evaluate import figures_to_dict, format_figures
 from regard.cli.train import ANY, settings
 from regard.errors import ConfigError
@@ -22,10 +25,26 @@ if TYPE_CHECKING:
 
 NEEDED = "--data.test=FILE, and --data.source and --data.target for its columns"
 COUNTED = "The gold file counts words from 1 (files of sentence, source, target do so anyway)."
+SHARED: tuple[str, ...] = (
+    "gold",
+    "from_one",
+    "flip",
+    "choose",
+    "by",
+    "attention",
+    "head",
+    "shift",
+    "threshold",
+    "merge",
+    "letters",
+)
+SHARED += ("reverse", "symmetrise", "as_json")
+"""Options that are about sentence pairs alone."""
 MEANS: dict[str, tuple[str, ...]] = {"by": ("aer", "f1", "accuracy"), "merge": ("weights", "links")}
 
 
 @app.command(cls=ModelCommand, short_help="Align words by attention weights.", context_settings=ANY)
+@with_task_options("align")
 def align(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="A directory that `regard train` made.", metavar="DIR")],
@@ -52,8 +71,11 @@ def align(
     as_json: Annotated[bool, typer.Option("--json", help="Print metrics as one JSON object.")] = False,
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda.")] = "auto",
     component: Components = None,
+    task_options: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Align the words of sentence pairs by the attention weights under teacher forcing.
+
+    With INPUT and TEXT it aligns a recording with what is said in it: start, end and confidence of each word.
 
     With --gold the links are evaluated, with --out they are written; with neither they are printed. --choose evaluates every
     head and stores the best one in the directory, where `predict --align` uses it too. With --reverse two directions are
@@ -63,7 +85,12 @@ def align(
     Example:
         regard align run/ --data.test=dev.tsv --gold dev.links --choose
         regard align run/ --data.test=test.tsv --reverse back/ --symmetrise grow-diag-final-and --out test.links
+        regard align asr/ call.wav "what is said in it" --times srt
     """
+    pair = [argument for argument in context.args if not argument.startswith("--")]
+    if pair or task_options:
+        _align_pair(directory, device, pair, context, task_options)
+        return
     _check_options(out, gold, choose, reverse, symmetrise, by=by, merge=merge)
     _check_gold_options(gold, {"--from-one": from_one, "--flip": flip, "--json": as_json})
     if choose:
@@ -98,6 +125,32 @@ def align(
     _write(links, out, printed=right is None)
     if right is not None:
         _show(score.measure(links, right, names), candidates, directory, as_json)
+
+
+def _align_pair(
+    directory: Path, device: str, pair: list[str], context: typer.Context, task_options: Mapping[str, str]
+) -> None:
+    """Align one input with a text, and print the times of its words."""
+    from regard.inference.load import load_sequence_predictor
+
+    options = [argument for argument in context.args if argument.startswith("--")]
+    named = {name for name in SHARED if context.params.get(name) not in (None, False, "weights")}
+    if len(pair) != 2 or options or named:
+        used = f", got {', '.join(options)}" if options else f", got --{min(named)}" if named else ""
+        raise ConfigError(
+            f"an alignment of one recording takes INPUT and TEXT and no option but --out, --times and --device{used}: "
+            'regard align DIR call.wav "what is said in it"'
+        )
+    out = context.params.get("out")
+    if out is not None:
+        io.check_target(out)
+    model = load_sequence_predictor(directory, device)
+    model.set_options(task_options)
+    printed = model.align_pair(*pair).printed
+    if out is not None:
+        io.write(out, f"{printed}\n".encode())
+    else:
+        typer.echo(printed)
 
 
 def _check_options(

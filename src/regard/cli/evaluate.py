@@ -75,7 +75,7 @@ def evaluate(
     records = model.read_table(test, **renamed)
     figures, errors = measure(model, records, beam)
     typer.echo(json.dumps(figures_to_dict(figures), ensure_ascii=False) if as_json else format_figures(figures))
-    if test == data.train:
+    if test == data.train and not Path(test).is_dir():  # of a folder the files of a test are read
         typer.echo(f"{test} is what the run was trained on: how it does on new data, other lines have to say", err=True)
     if cut := len(records) - len(model.codec.select_fitting(records)):
         typer.echo(

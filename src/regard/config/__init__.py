@@ -5,6 +5,15 @@ folder of the task). Text from outside (TOML, the command line) is checked where
 package a config is plain Python.
 """
 
+from regard.config.audio import (
+    AudioData,
+    AudioDropout,
+    AudioEncoder,
+    AudioTextData,
+    AudioToTextModel,
+    SpeechSearch,
+    SpeechTrain,
+)
 from regard.config.image import (
     ImageData,
     ImageDropout,
@@ -20,6 +29,11 @@ from regard.errors import ConfigError
 
 __all__ = [
     "AttentionPart",
+    "AudioData",
+    "AudioDropout",
+    "AudioEncoder",
+    "AudioTextData",
+    "AudioToTextModel",
     "ConfigError",
     "Data",
     "Dropout",
@@ -32,6 +46,8 @@ __all__ = [
     "Model",
     "OutputPart",
     "Search",
+    "SpeechSearch",
+    "SpeechTrain",
     "Train",
     "VitPart",
     "check",

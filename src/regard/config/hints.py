@@ -201,6 +201,10 @@ def foreign_option(name: str) -> str | None:
     return None if known else unknown_setting(name, settings)
 
 
+GENERAL = ("batch_size",)
+"""Names by which other toolkits mean only the settings of the table."""
+
+
 def meant_settings(path: str, settings: Sequence[str]) -> list[str]:
     """The settings that another toolkit calls by the last part of `path`, or that have this name in another group.
 
@@ -208,8 +212,9 @@ def meant_settings(path: str, settings: Sequence[str]) -> list[str]:
     """
     name, group = _name(path), path.partition(".")[0]
     called = {setting for keys, names in FOREIGN.items() if name in names.split() for setting in keys.split()}
-    meant = [setting for setting in settings if setting in called]
-    meant = meant or [setting for setting in settings if setting.rpartition(".")[2] == name and "." in setting]
+    own = {setting for setting in settings if setting.rpartition(".")[2] == name and "." in setting}
+    meant = [setting for setting in settings if setting in called] or sorted(own, key=settings.index)
+    meant += [] if name in GENERAL else [setting for setting in settings if setting in own - set(meant)]
     return [setting for setting in meant if setting.startswith(f"{group}.")] or meant
 
 

@@ -132,6 +132,9 @@ class EncoderDecoder(Section):
     """Layers of the encoder and of the decoder."""
     decoder_layers: int | None = None
     """Layers of a Transformer's decoder; None: model.layers."""
+    cross_attention_layers: str = ""
+    """Layers of a Transformer's or convolutional decoder that attend to the source, counted from 1, with commas between;
+    empty: all."""
     cell: Literal["tanh", "lstm", "gru"] = "lstm"
     """Cell of recurrent networks."""
     bidirectional: bool = True
@@ -187,6 +190,8 @@ class Model(EncoderDecoder):
 
     encoder: Literal["recurrent", "convolution", "transformer", "hierarchical"] = "recurrent"
     """Kind of encoder; hierarchical reads words in sentences and sentences in a document, for long sources."""
+    values: Literal["encoder", "embeddings"] = "encoder"
+    """Values of the attention: the encoder's states, as the keys, or bare word embeddings of a table of their own."""
     copy: bool = False
     """The decoder generates a word, or copies one of the source from where its attention points, words outside the
     vocabulary too (pointer-generator)."""
@@ -334,8 +339,8 @@ class Search(Section):
     """Length penalty: hypotheses are ranked by their log-probability, divided by their length to this power."""
     coverage_penalty: float = 0.0
     """Weight of the coverage penalty: positions of the source with a total attention below one."""
-    batch_size: int = 64
-    """Sentences that are searched at once."""
+    batch_size: int | None = None
+    """Sentences that are searched at once; None: 64 on a CPU, and on a GPU 512, or fewer where its memory is small."""
     unknown: Literal["keep", "copy"] = "keep"
     """Unknown words in an output: keep them, or copy the source word that gets the most attention."""
     block_ngrams: int = 0
@@ -356,6 +361,11 @@ class Search(Section):
     """Source of these candidates: the best of a beam search, or samples."""
     forced_bos: int | None = None
     """Forced BOS: the number of the token that every output begins with, such as the tag of its language; None: free."""
-    precision: Literal["float32", "int8", "bf16"] = "float32"
+    precision: Literal["auto", "float32", "int8", "bf16"] = "auto"
     """Precision of decoding: int8 quantises the decoder's matrices on a CPU, bf16 computes in half precision on a GPU.
-    Scores then differ slightly."""
+    Scores then differ slightly. auto is bf16 on a GPU where the model was trained in it (train.precision), for a search that
+    bf16 covers, and float32 else."""
+
+    def select_batch_size(self, gpu_memory: int = 0) -> int:
+        """Sentences searched at once on a CPU, or on a GPU of so many bytes: one for each 32 MiB, from 64 to 512."""
+        return min(512, max(64, gpu_memory >> 25)) if self.batch_size is None else self.batch_size

@@ -153,10 +153,9 @@ class SequenceLoader(Loader):
         shorter, longer = np.minimum(self._source.lengths, other), np.maximum(self._source.lengths, other)
         levels = round_lengths(longer, 16) * (1 << 32) + round_lengths(shorter, 4)
         ordered = np.lexsort((shorter, longer))
-        exact = _cut(longer[ordered], batch_tokens)
-        return Buckets(
-            levels, _cut(_longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact, ordered, exact
-        )
+        exact = cut_by_budget(longer[ordered], batch_tokens)
+        cuts = cut_by_budget(longest_of_levels(longer, levels >> 32), batch_tokens) if shuffle else exact
+        return Buckets(levels, cuts, ordered, exact)
 
 
 class ModalityLoader(Loader):
@@ -175,8 +174,8 @@ class ModalityLoader(Loader):
         self.codec, self.examples = codec, examples
         lengths: Numbers = np.array([codec.length(example) for example in examples], np.int64)
         levels, ordered = round_lengths(lengths, 16), np.argsort(lengths, kind="stable")
-        exact = _cut(lengths[ordered], budget)
-        cuts = _cut(_longest_of_levels(lengths, levels), budget) if shuffle else exact
+        exact = cut_by_budget(lengths[ordered], budget)
+        cuts = cut_by_budget(longest_of_levels(lengths, levels), budget) if shuffle else exact
         super().__init__(Buckets(levels, cuts, ordered, exact), seed, shuffle, prefetch)
 
     def collate(self, indices: Sequence[int], step: int | None = None) -> Batch:
@@ -205,14 +204,14 @@ class Sequences:
         return Padded(torch.from_numpy(data), torch.from_numpy(keep))
 
 
-def _longest_of_levels(lengths: Numbers, levels: Numbers) -> Numbers:
+def longest_of_levels(lengths: Numbers, levels: Numbers) -> Numbers:
     """Length of the longest example of each example's level, in the order of the levels."""
     order = np.argsort(levels, kind="stable")
     _, first, rank = np.unique(levels[order], return_index=True, return_inverse=True)
     return np.maximum.reduceat(lengths[order], first)[rank]
 
 
-def _cut(lengths: Numbers, budget: int) -> list[int]:
+def cut_by_budget(lengths: Numbers, budget: int) -> list[int]:
     """Positions among ascending lengths at which batches begin and end: as many as the budget holds, and at least one."""
     cuts = [0]
     for place, length in enumerate(lengths.tolist()):

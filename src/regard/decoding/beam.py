@@ -16,6 +16,7 @@ from regard.decoding.backpointers import Ending, History, SearchStep, make_empty
 from regard.decoding.beam_state import ActiveBeam, Candidates, Extensions
 from regard.decoding.constraints import beam_allocation
 from regard.decoding.constraints.state import ConstraintState, Guard, unsatisfiable_error
+from regard.decoding.fusion import Fusion
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import IMPOSSIBLE, compute_logprobs, mask_special_tokens, no_token_error
 from regard.decoding.max_length import find_device, resolve_limits
@@ -43,6 +44,7 @@ def beam(
     groups: int = 1,
     diversity: float = 0.5,
     guard: Guard | None = None,
+    fusion: Fusion | None = None,
 ) -> list[list[Hypothesis]]:
     """Beam search: the `best` hypotheses for each sentence, best first; fewer where there are no more.
 
@@ -56,7 +58,8 @@ def beam(
     `attention` names the one whose weights the coverage penalty adds up (the mean of its heads); None is the first
     cross-attention. `unknown=False` forbids UNK. A `tree` records every hypothesis, for one sentence alone. Several `groups`
     share the beams and are kept apart by `diversity` (diverse.py). A `guard` holds the constraints on each target; required
-    phrases are found by dynamic beam allocation (constraints/beam_allocation.py).
+    phrases are found by dynamic beam allocation (constraints/beam_allocation.py). A `fusion` adds scores of other models;
+    log P is then the combined score, and where it may be above 0 there is no early stop.
 
     The early stop is exact: it changes no result, only the time. Let m be the length limit, alpha >= 0 the length penalty
     and beta >= 0 the coverage penalty. A hypothesis that grows from one of score g <= 0 to a finished one of length l <= m
@@ -68,8 +71,9 @@ def beam(
     side, for the best growing hypothesis, is not above the score of the `best`-th finished one, then nothing that still
     grows can come before that one, and the sentence is done. Cut-off hypotheses rank behind all finished ones anyway.
     """
+    early = early and not (fusion is not None and fusion.rewards)
     rules = BeamOptions(beams, best, length_penalty, coverage_penalty, attention, unknown, weights, early, groups, diversity)
-    search = BeamSearch(decoder, memory, resolve_limits(length, memory), rules, tree, guard)
+    search = BeamSearch(decoder, memory, resolve_limits(length, memory), rules, tree, guard, fusion)
     active = search.begin(memory)
     while active is not None:
         active = search.advance(active)
@@ -128,6 +132,7 @@ class BeamSearch:
         rules: BeamOptions,
         tree: Branches | None = None,
         guard: Guard | None = None,
+        fusion: Fusion | None = None,
     ):
         if tree is not None and len(most) != 1:
             raise ValueError(f"a tree shows the search for one sentence, got {len(most)}; search for one at a time")
@@ -138,6 +143,7 @@ class BeamSearch:
                     f"groups needs to be 1 where a target must hold phrases, got {rules.groups}: both share out the beam"
                 )
         self.decoder, self.most, self.rules, self.tree, self.guard = decoder, most, rules, tree, guard
+        self.fusion = fusion
         self.history = History(memory)
         self.pools: list[list[list[Ending]]] = [[[] for _ in range(rules.groups)] for _ in most]
         """Finished hypotheses of each group of each sentence, best first."""
@@ -152,19 +158,23 @@ class BeamSearch:
         rows = len(sentences)
         fed = SearchStep([BOS] * rows, [0.0] * rows, list(range(rows)))
         constraints = None if self.guard is None else self.guard.start(sentences)
-        state = self.decoder.start(memory), None, constraints
+        fused = () if self.fusion is None else self.fusion.start(sentences)
+        state = self.decoder.start(memory), None, constraints, fused
         return ActiveBeam(sentences, torch.zeros(rows, 1, dtype=torch.float64), fed, memory, state)
 
     def advance(self, active: ActiveBeam) -> ActiveBeam | None:
         """Advance all sentences by one step; None when every one is done."""
         tokens = torch.tensor(active.input.tokens, device=find_device(active.memory))
-        state, coverage, constraints = active.state
+        state, coverage, constraints, fused = active.state
         needs_weights = self.rules.weights or self.rules.coverage_penalty > 0
         step = self.decoder.step(tokens, active.memory, state, weights=needs_weights)
         weights = collect_weights_by_row(step.attended) if needs_weights else {}
         self.history.add(active.input, weights if self.rules.weights else None)
         coverage, covered = self.cover(active, weights, coverage)
         logs = mask_special_tokens(compute_logprobs(step.output), self.rules.unknown)
+        if self.fusion is not None:
+            fused = self.fusion.after(fused, tokens)
+            logs = self.fusion.combine(fused, logs)
         if self.guard is not None:
             constraints = self.guard.after(constraints, tokens)
             logs = self.guard.forbid(constraints, logs)
@@ -179,7 +189,7 @@ class BeamSearch:
             self.tree.add(extensions.ahead, extensions.grown, extensions.ended, weights)
         if not staying:
             return None
-        return active.move(extensions.grown, staying, (step.state, coverage, constraints), extensions.grown_groups)
+        return active.move(extensions.grown, staying, (step.state, coverage, constraints, fused), extensions.grown_groups)
 
     def extend(
         self, active: ActiveBeam, logs: Float[Tensor, "rows vocabulary"], constraints: ConstraintState | None

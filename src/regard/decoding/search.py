@@ -19,6 +19,7 @@ from regard.decoding.engines.eager.beam import beam as native
 from regard.decoding.engines.eager.modules import EagerEngine
 from regard.decoding.engines.select import find_engine_module, select_engine
 from regard.decoding.engines.types import Engine
+from regard.decoding.fusion import Fusion
 from regard.decoding.greedy import greedy
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.max_length import find_device, find_tensor
@@ -61,12 +62,14 @@ class Searcher:
         weights: bool = False,
         tree: SearchTree | None = None,
         guard: Guard | None = None,
+        fusion: Fusion | None = None,
     ) -> list[list[Hypothesis]]:
         """Hypotheses for each source, the `best` first, no two of one text; fewer where there are no more."""
         settings, phrases = self.settings, guard is not None and guard.includes
         after = weights and self.attends_after(memory)
-        search = self.fast(decoder, memory, tree is None and guard is None and (after or not weights), after)
-        self._report(decoder, memory, search, weights, tree, guard)
+        plain = tree is None and guard is None and fusion is None
+        search = self.fast(decoder, memory, plain and (after or not weights), after)
+        self._report(decoder, memory, search, weights, tree, guard, fusion)
         if settings.mbr != "none" and settings.mbr_from == "sample":
             hypotheses = self._sample(decoder, memory, lengths, weights, guard)
         elif search is not None:
@@ -74,7 +77,7 @@ class Searcher:
             beams = self.beams(several, phrases=False)
             few = 1 if several == 1 else beams
             hypotheses = search(memory, beams=beams, length=lengths, best=few, length_penalty=self.penalty(beams))
-        elif settings.mbr == "none" and best == 1 and settings.beam == 1 and not phrases:
+        elif settings.mbr == "none" and best == 1 and settings.beam == 1 and not phrases and fusion is None:
             return [[hypothesis] for hypothesis in greedy(decoder, memory, length=lengths, weights=weights, guard=guard)]
         else:
             several = settings.mbr_candidates if settings.mbr != "none" else best
@@ -92,6 +95,7 @@ class Searcher:
                 groups=settings.beam_groups,
                 diversity=settings.diversity_penalty,
                 guard=guard,
+                fusion=fusion,
             )
         if self.utility is not None and settings.mbr != "none":
             sampled, most = settings.mbr_from == "sample", settings.mbr_candidates
@@ -110,7 +114,7 @@ class Searcher:
         For many sources on a CPU that costs more than the weights of the search that computes them at each step; an engine
         that was asked for by name (`compiled`) is kept all the same.
         """
-        if self.settings.precision != "float32":
+        if self.precision != "float32":
             return False
         first = find_tensor(memory)
         return first.device.type == "cuda" or self.compiled or len(first) <= FEW_SOURCES
@@ -122,10 +126,9 @@ class Searcher:
 
         Of an engine that calls the decoder as a module `weights` are wanted at each step, from the reference.
         """
-        settings = self.settings
         if (
             self.is_plain(plain)
-            and (search := select_gpu_search(decoder, memory, settings.precision, self.compiled)) is not None
+            and (search := select_gpu_search(decoder, memory, self.precision, self.compiled)) is not None
         ):
             return search
         engine = self.engine(decoder, memory, plain)
@@ -139,15 +142,19 @@ class Searcher:
 
     def engine(self, decoder: Decoder, memory: Tree, plain: bool) -> Engine | None:
         """Select the CPU engine for a plain search; None: the reference search, which has all options."""
-        settings = self.settings
         if self.is_plain(plain):
-            return select_engine(decoder, memory, settings.precision, self.compiled)
-        if settings.precision != "float32":
+            return select_engine(decoder, memory, self.precision, self.compiled)
+        if self.precision != "float32":
             raise ConfigError(
-                f"search.precision={settings.precision} is for plain search; weights (--align, --trace), constraints, "
+                f"search.precision={self.precision} is for plain search; weights (--align, --trace), constraints, "
                 "block_ngrams, groups, coverage_penalty and samples need search.precision=float32"
             )
         return None
+
+    @property
+    def precision(self) -> str:
+        """Precision of the search; `auto`, which nobody has decided, is float32."""
+        return "float32" if self.settings.precision == "auto" else self.settings.precision
 
     def penalty(self, beams: int) -> float:
         """Length penalty; greedy search reports the mean log-probability of a token, since no hypotheses compete."""
@@ -167,13 +174,14 @@ class Searcher:
         weights: bool,
         tree: SearchTree | None,
         guard: Guard | None,
+        fusion: Fusion | None,
     ) -> None:
         """Log the engine of a search, and the reason why there is no faster one."""
         if not LOGGER.isEnabledFor(logging.INFO):
             return
         device = find_device(memory)
         if search is None:
-            reason = self._find_reason(decoder, memory, weights, tree, guard)
+            reason = self._find_reason(decoder, memory, weights, tree, guard, fusion)
             LOGGER.info("engine: reference on %s; %s", device, reason)
             return
         engine = search.args[0] if isinstance(search, partial) else search
@@ -182,12 +190,19 @@ class Searcher:
         LOGGER.info("engine: %s on %s%s", kind, device, note)
 
     def _find_reason(
-        self, decoder: Decoder, memory: Tree, weights: bool, tree: SearchTree | None, guard: Guard | None
+        self,
+        decoder: Decoder,
+        memory: Tree,
+        weights: bool,
+        tree: SearchTree | None,
+        guard: Guard | None,
+        fusion: Fusion | None,
     ) -> str:
         """Reason why the reference search runs."""
         settings = self.settings
         reasons = {
             "a trace shows the hypotheses of each step": tree is not None,
+            "CTC, a language model and hotwords are scored at each step": fusion is not None,
             "prefixes, phrases, block_ngrams and grammars are constraints on each step": guard is not None,
             "search.beam_groups are searched one after the other": settings.beam_groups > 1,
             "search.coverage_penalty needs the attention of each step": bool(settings.coverage_penalty),

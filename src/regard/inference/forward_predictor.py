@@ -131,7 +131,8 @@ class ForwardPredictor(Predictor):
 
     def loader(self, examples: Sequence[Any]) -> OrderedBatches:
         """Batches of examples, whose pictures are decoded once."""
-        loader: OrderedBatches = self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size))
+        count = self.config.search.select_batch_size()
+        loader: OrderedBatches = self.codec.loader(examples, self.codec.budget(examples, count))
         return loader
 
     def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:

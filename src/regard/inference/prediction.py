@@ -20,8 +20,10 @@ class Prediction(NamedTuple):
     the cells of a feature map, row after row, behind one for the whole image where the model has such; `grid` is the map's
     number of rows and columns. `boxes` are those of detected objects, one for each target token: left, top, right and
     bottom, in pixels of the image as it is; `scores` are their probabilities. `fields` are those that JSON has beside the
-    text, of an answer that is a table. `copies` are the tokens that were copied from the source (place in the answer, place
-    in the source, share of the probability), and `marked` is the text with these in brackets.
+    text, of an answer that is a table. `printed` is the answer as a command prints it, where that is not its text. `output`
+    is an answer that is no text, such as the samples of a sound, as the codec's `write` takes it. `copies` are the tokens
+    that were copied from the source (place in the answer, place in the source, share of the probability), and `marked` is
+    the text with these in brackets.
     """
 
     text: str
@@ -34,6 +36,8 @@ class Prediction(NamedTuple):
     boxes: list[tuple[float, float, float, float]] | None = None
     scores: list[float] | None = None
     fields: Mapping[str, Any] | None = None
+    printed: str | None = None
+    output: Any = None
     copies: list[Copy] | None = None
     marked: str | None = None
 

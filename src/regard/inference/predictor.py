@@ -67,6 +67,8 @@ class Predictor(ABC):
 
     searches: ClassVar[bool] = False
     """True if answers are decoded by a search."""
+    output_suffix: ClassVar[str | None] = None
+    """Suffix of the files that the codec writes answers to, one for each; None where an answer is lines of text."""
     reads_beginnings: ClassVar[bool] = False
     """True if of an input that is too long the beginning is answered; elsewhere such an input has no answer."""
     has_tabs: ClassVar[bool] = False
@@ -266,6 +268,13 @@ class Predictor(ABC):
     def fits(self, source: Input) -> bool:
         """True if an input is known and not longer than what the model reads."""
         fitting: bool = self.codec.fits(self.read(source))
+        return fitting
+
+    def fit_all(self, sources: Sequence[Input]) -> list[bool]:
+        """Which inputs are known and not longer than what the model reads; a codec of texts tokenizes them together."""
+        if not hasattr(self.codec, "fit_all") or type(self).fits is not Predictor.fits:
+            return [self.fits(source) for source in sources]
+        fitting: list[bool] = self.codec.fit_all([self.read(source) for source in sources])
         return fitting
 
 

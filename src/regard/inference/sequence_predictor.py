@@ -24,7 +24,9 @@ from regard.decoding.constraints.spelling import Spelling
 from regard.decoding.constraints.state import Guard
 from regard.decoding.copies import find_copies
 from regard.decoding.engines.cuda.encoder import encode, lock_device
+from regard.decoding.engines.cuda.select import covers_half_precision
 from regard.decoding.forced_bos import ForcedBOS
+from regard.decoding.fusion import Fusion
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.decoding.max_length import find_tensor, limit_length
@@ -38,6 +40,7 @@ from regard.inference.predictor import Input, Predictor, PredictorTask, split_in
 from regard.metrics.reward import Reward
 from regard.metrics.text import Measurement, Metrics, perplexity
 from regard.models.types import Decoder
+from regard.training.device import find_gpu_memory, has_bf16
 from regard.tree import Tree, select
 
 if TYPE_CHECKING:
@@ -142,7 +145,7 @@ class SequencePredictor(Predictor):
         inputs: Sequence[Input],
         beam: int | None,
         best: int,
-        extras: "Extras",
+        extras: Extras,
         constraints: Sequence[ConstraintSpec],
         done: frozenset[int],
     ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
@@ -260,6 +263,13 @@ class SequencePredictor(Predictor):
             return self.task.prepare(source._replace(target=target))
         return self.task.prepare(Record(text_of(source), target, f"input:{number}"))
 
+    def align_pair(self, source: Input, text: str) -> Prediction:
+        """Alignment of one input with a known text; models whose sources have times override it."""
+        raise RefusedError(
+            f"regard align DIR INPUT TEXT is for models that read sound, and this one ({self.name}) reads "
+            f"{self.codec.kind}; give --data.test=FILE"
+        )
+
     def text_codec(self, wanted: str) -> Any:
         """Codec of a model that reads text; for another model, an error that names what is not for it."""
         if self.codec.kind != "text":
@@ -339,11 +349,11 @@ class SequencePredictor(Predictor):
         try:
             with lock_device(device):
                 with torch.no_grad():
-                    moved = source.to(device)
-                    how = self.config.search.precision, self.compiled
-                    memory = encode(self.model, moved, *how)
-                weights = looking.weights
-                answers = self.search(memory, lengths, beams, best=best, weights=weights, constraints=constraints)
+                    reference = looking.weights or any(map(any, constraints or ())) or self.config.search.grammar is not None
+                    precision = self.select_precision(reference)
+                    memory = self.encode(source.to(device), precision)
+                options: dict[str, Any] = {"constraints": constraints, "precision": precision}
+                answers = self.search(memory, lengths, beams, best=best, weights=looking.weights, **options)
                 return [*(add_copies(self.model.decoder, memory, answers) if looking.copies else answers)]
         except UndistributedError as error:
             if len(lengths) == 1:
@@ -360,6 +370,24 @@ class SequencePredictor(Predictor):
                 None if constraints is None else [constraints[row] for row in rows],
             )
         ]
+
+    def select_precision(self, reference: bool = False) -> str:
+        """Precision of a search, for `auto` by the device; a `reference` search, with all options, has float32 alone."""
+        settings, device = self.config.search, next(self.model.parameters()).device
+        if settings.precision != "auto":
+            return settings.precision
+        if reference or settings.block_ngrams or self.config.train.precision != "bf16" or not has_bf16(device):
+            return "float32"
+        covered = Searcher(settings, self.text).is_plain(True) and covers_half_precision(self.model)
+        return "bf16" if covered else "float32"
+
+    def encode(self, source: Source, precision: str = "float32") -> Tree:
+        """Memory of sources on the model's device, for `search`."""
+        return encode(self.model, source, precision, self.compiled)
+
+    def fuse(self, memory: Tree) -> tuple[Tree, Fusion | None]:
+        """The decoder's part of a memory of `encode`, and scores that are added to the decoder's in the search."""
+        return memory, None
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""
@@ -379,17 +407,28 @@ class SequencePredictor(Predictor):
         weights: bool = False,
         tree: Branches | None = None,
         constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to sources that the model has read, as the config says they are looked for.
 
         `constraints` is what each must hold; an answer may become longer by that, up to the longest that the config allows.
+        `precision` is that in which the sources were read, unless it is the config's.
         """
-        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints)
-        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard)
+        finder, decoder, lengths, guard = self.plan(lengths, beams, constraints, precision)
+        memory, fusion = self.fuse(memory)
+        return finder(decoder, memory, lengths, best=best, weights=weights, tree=tree, guard=guard, fusion=fusion)
 
-    def plan(self, lengths: list[int], beams: int, constraints: Sequence[ConstraintSpec] | None = None) -> Plan:
+    def plan(
+        self,
+        lengths: list[int],
+        beams: int,
+        constraints: Sequence[ConstraintSpec] | None = None,
+        precision: str | None = None,
+    ) -> Plan:
         """Plan the search for these sources by the config."""
-        settings = dataclasses.replace(self.config.search, beam=beams)
+        own = self.config.search.precision
+        precision = precision or ("float32" if own == "auto" else own)
+        settings = dataclasses.replace(self.config.search, beam=beams, precision=precision)
         guard = None
         language = None if settings.grammar is None else self.language
         if settings.block_ngrams or language is not None or any(map(any, constraints or ())):
@@ -436,13 +475,15 @@ class SequencePredictor(Predictor):
     def _batches(self, examples: Sequence[Any]) -> Iterator[Any]:
         """Every example once, about as many at a time as the config says, with their places."""
         if examples:
-            yield from self.codec.loader(examples, self.codec.budget(examples, self.config.search.batch_size)).in_order()
+            memory = find_gpu_memory(next(self.model.parameters()).device)
+            count = self.config.search.select_batch_size(memory)
+            yield from self.codec.loader(examples, self.codec.budget(examples, count)).in_order()
 
     def _make_prediction(
         self,
         example: Any,
         hypothesis: Hypothesis,
-        extras: "Extras",
+        extras: Extras,
     ) -> Prediction:
         codec, translations, tokens = self.codec_of(example), extras.translations, hypothesis.tokens
         text = codec.decode(tokens)

@@ -74,7 +74,7 @@ def encode_answers(
 
 def check_traceable(search: Search) -> None:
     """Raise for a search in a precision that no recorder sees: the trace would be of another computation."""
-    if search.precision != "float32":
+    if search.precision not in ("auto", "float32"):
         raise ConfigError(
             f"a trace shows what is computed in float32, and search.precision={search.precision} answers by other numbers: "
             "leave one of the two out (--engine onnx --precision int8 gives both)"
@@ -87,7 +87,7 @@ def search_answer(
     """Tokens of the best answer, and the tree of the search where there is one."""
     device, source = next(predictor.model.parameters()).device, predictor.codec.collate([encoded])
     with torch.no_grad():
-        memory = predictor.model.encode(source.to(device))
+        memory = predictor.encode(source.to(device))
     tree = SearchTree() if beam > 1 else None
     [[best]] = predictor.search(memory, predictor.limits(source), beam, weights=beam > 1, tree=tree, constraints=[wish])
     return best.tokens, tree

@@ -56,7 +56,7 @@ def greedy(search: Search, beam: int) -> None:
             f"to answer while the source arrives follows one hypothesis, got a beam of {beam}: what is written cannot be "
             "taken back; give beam=1 (--beam 1)"
         )
-    if search.block_ngrams or search.precision != "float32":
+    if search.block_ngrams or search.precision not in ("auto", "float32"):
         raise ConfigError(
             "to answer while the source arrives needs search.block_ngrams=0 and search.precision=float32, got "
             f"{search.block_ngrams} and {search.precision}"

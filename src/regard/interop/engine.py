@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NATIVE = "native"
 ENGINES = (NATIVE, "onnx", "ctranslate2")
-PRECISIONS: tuple[Literal["float32", "int8", "bf16"], ...] = ("float32", "int8", "bf16")
+PRECISIONS: tuple[Literal["auto", "float32", "int8", "bf16"], ...] = ("auto", "float32", "int8", "bf16")
 """Of the native engine."""
 
 
@@ -28,7 +28,7 @@ def traceable(engine: str) -> None:
 
 
 def opened(
-    directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "float32", compiled: bool = False
+    directory: Path, device: str = "auto", engine: str = NATIVE, precision: str = "auto", compiled: bool = False
 ) -> "Predictor":
     """A run directory, ready to be asked. Another engine than PyTorch is `opened` of regard.interop.ENGINE.engine."""
     if engine not in ENGINES:
@@ -36,7 +36,8 @@ def opened(
     if engine != NATIVE:
         if compiled:
             raise ConfigError(f"--compile is for the engine native, got --engine {engine}: leave one of the two out")
-        writer: Writer = import_module(f"regard.interop.{engine}.engine").opened(directory, device, precision)
+        plain = "float32" if precision == "auto" else precision
+        writer: Writer = import_module(f"regard.interop.{engine}.engine").opened(directory, device, plain)
         return writer
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision needs to be one of {', '.join(PRECISIONS)}, got {precision!r}")
@@ -46,13 +47,13 @@ def opened(
 
     model = load(directory, device)
     if not isinstance(model, SequencePredictor):
-        if precision != "float32" or compiled:
+        if precision not in ("auto", "float32") or compiled:
             raise ConfigError(
                 f"--precision and --compile are for models that write text, and {directory} is of {model.name}"
             )
         return model
     allow(model, precision)
-    if precision != "float32":
+    if precision != "auto":
         chosen = PRECISIONS[PRECISIONS.index(precision)]
         model.config = replace(model.config, search=replace(model.config.search, precision=chosen))
     if compiled:

@@ -78,7 +78,8 @@ def teacher_forcing_loss(
     options |= {} if target.documents is None else {"documents": target.documents}
     feedback = find_feedback(model)
     decoder_input = feedback.decoder_input(batch.source, target)
-    if moment_matching or doubly_stochastic:  # which need the memory of the source too
+    memory = None
+    if moment_matching or doubly_stochastic or (guided_attention and hasattr(model, "encode")):  # they need the memory too
         memory = model.encode(batch.source)
         step: Step = model.decoder(decoder_input, memory, **options)
     else:
@@ -105,7 +106,10 @@ def teacher_forcing_loss(
         penalty = doubly_stochastic_loss(step.attended, target.keep, find_source_mask(memory))
         loss = add_term(loss, doubly_stochastic * penalty, {"doubly_stochastic": penalty})
     if guided_attention:
-        off_diagonal = guided_attention_loss(step.attended, batch.source.keep, target.keep)
+        source_keep = None if memory is None else find_source_mask(memory)
+        off_diagonal = guided_attention_loss(
+            step.attended, batch.source.keep if source_keep is None else source_keep, target.keep
+        )
         loss = add_term(loss, guided_attention * off_diagonal, {"guided_attention": off_diagonal})
     if guide:
         alignment_loss = guided_alignment_loss(step.attended, batch.records, target.keep, guide.head)

@@ -16,7 +16,7 @@ Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each output, or several."""
 
-LOWER_IS_BETTER = {"loss", "perplexity", "wer", "cer", "per", "text_rank", "picture_rank"}
+LOWER_IS_BETTER = {"loss", "perplexity", "wer", "cer", "per", "ser", "text_rank", "picture_rank"}
 """Metrics for which lower is better; for all others higher is."""
 BLOCK = 1 << 22
 """Maximum number of resampled counts that the bootstrap holds at a time."""
@@ -191,6 +191,25 @@ class ExactMatch:
     def signature(self, answers: int = 1) -> str:
         """Signature of exact match."""
         return "exact match, ends stripped"
+
+
+@dataclass(frozen=True)
+class SentenceErrorRate:
+    """Sentence error rate: share of outputs with an error in any of their words, spaces aside."""
+
+    def rows(self, outputs: Sequence[str], references: References) -> Rows:
+        """Error, and count of sentences."""
+        pairs = zip(outputs, list_references(references), strict=True)
+        wrong = [[output.split() not in [answer.split() for answer in answers], 1] for output, answers in pairs]
+        return np.array(wrong, dtype=np.float64)
+
+    def score(self, total: Rows) -> float:
+        """Score from 0 to 100."""
+        return float(100 * total[0] / total[1])
+
+    def signature(self, answers: int = 1) -> str:
+        """Signature of the sentence error rate."""
+        return "sentences with an error, in per cent"
 
 
 @dataclass(frozen=True)

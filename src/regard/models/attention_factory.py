@@ -20,6 +20,11 @@ AttentionFactory = Callable[[int, int], Attention | None]
 PARTS = ("score", "normalise", "scope", "mechanisms")
 
 
+def omit_attention(query: int, key: int) -> None:
+    """Factory of no attention: for a layer that does not read the source."""
+    return
+
+
 def attention_options(part: AttentionPart) -> dict[str, Any]:
     """Options of build_attention that a part of a config holds beside its name."""
     return {"heads": part.heads, "size": part.size, "parameters": part.parameters}

@@ -19,6 +19,7 @@ from regard.models.decoders.convolution import Convolution as ConvolutionDecoder
 from regard.models.decoders.recurrent import Recurrent as RecurrentDecoder
 from regard.models.decoders.transformer import Transformer as TransformerDecoder
 from regard.models.encoders.convolution import Convolution as ConvolutionEncoder
+from regard.models.encoders.embedding_values import EmbeddingValues
 from regard.models.encoders.hierarchical import Hierarchical as HierarchicalEncoder
 from regard.models.encoders.recurrent import Recurrent as RecurrentEncoder
 from regard.models.encoders.transformer import Transformer as TransformerEncoder
@@ -95,7 +96,8 @@ def build(
             initialise(part)
     if joint and model.tie_embeddings:
         encoder.embedding.table = decoder.embedding.table
-    return Seq2Seq(encoder, decoder)
+    reading = EmbeddingValues(encoder, source_size, dropout.embedding) if model.values == "embeddings" else encoder
+    return Seq2Seq(reading, decoder)
 
 
 def build_encoder(
@@ -161,9 +163,11 @@ def build_decoder(
     every |= {"feedback": feedback, "copy": getattr(model, "copy", False)}
     if model.decoder == "transformer":
         known = transformer_options(model, dropout, longest[1]) | {"layers": model.decoder_layers or model.layers}
+        known["attending"] = parse_layers(model.cross_attention_layers, known["layers"])
         return TransformerDecoder(vocabulary, source, model.hidden_size, **every, **known)
     if model.decoder == "convolution":
         known = every | position_options(model, dropout, longest[1])
+        known["attending"] = parse_layers(model.cross_attention_layers, model.layers)
         return ConvolutionDecoder(vocabulary, source, model.hidden_size, kernel=model.kernel_size, **known)
     return RecurrentDecoder(
         vocabulary,
@@ -182,6 +186,19 @@ def build_decoder(
         variational=dropout.variational,
         **every,
     )
+
+
+def parse_layers(text: str, layers: int) -> frozenset[int] | None:
+    """Layers that a setting names, counted from 1, as indices from 0; None for an empty text, which means all."""
+    if not text.strip():
+        return None
+    numbers = [part.strip() for part in text.split(",")]
+    if not all(number.isdecimal() and 1 <= int(number) <= layers for number in numbers):
+        raise ValueError(
+            f"model.cross_attention_layers needs numbers of decoder layers from 1 to {layers}, with commas between them, "
+            f"got {text!r}"
+        )
+    return frozenset(int(number) - 1 for number in numbers)
 
 
 def transformer_options(model: EncoderDecoder, dropout: Dropout, longest: int) -> dict[str, Any]:

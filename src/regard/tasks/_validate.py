@@ -20,6 +20,7 @@ class Rule(NamedTuple):
 
 def _any(*kinds: str) -> Callable[[Any], bool]:
     parts = "encoder", "decoder", "text_encoder", "question_encoder"
+    kinds += ("conformer",) * ("transformer" in kinds)  # it has the same sublayers
     return lambda config: _whole(config) and any(getattr(config.model, part, None) in kinds for part in parts)
 
 
@@ -36,7 +37,12 @@ def _cnn(config: Any) -> bool:
 
 
 def _reads_text(config: Any) -> bool:
-    return config.model.encoder in ("recurrent", "convolution", "transformer", "hierarchical")
+    encoders = ("recurrent", "convolution", "transformer", "hierarchical")
+    return config.model.encoder in encoders and not _reads_frames(config)
+
+
+def _reads_frames(config: Any) -> bool:
+    return hasattr(config.data, "hop_ms")
 
 
 def _finds(config: Any) -> bool:
@@ -93,6 +99,11 @@ RULES = {
     "model.cell": Rule(_any("recurrent", "hierarchical"), "a recurrent encoder or decoder"),
     "model.bidirectional": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
     "model.reverse_source": Rule(lambda config: config.model.encoder == "recurrent", "the recurrent encoder"),
+    "model.cross_attention_layers": Rule(
+        lambda config: config.model.decoder in ("transformer", "convolution") and _attends(config),
+        "a transformer or convolution decoder with an attention",
+    ),
+    "model.values": Rule(_attends, "an attention"),
     "model.order": Rule(_recurrent_look, "the recurrent decoder with an attention"),
     "model.input_feeding": Rule(
         lambda config: _recurrent_look(config) and config.model.order == "luong",
@@ -153,7 +164,8 @@ RULES = {
     "train.coverage_weight": Rule(_attends, "an attention"),
     "train.doubly_stochastic_weight": Rule(_attends, "an attention"),
     "train.guided_attention": Rule(
-        lambda config: _attends(config) and _reads_text(config), "an attention over a text (a map has no diagonal)"
+        lambda config: _attends(config) and (_reads_text(config) or _reads_frames(config)),
+        "an attention over a text or sound (a map has no diagonal)",
     ),
     "train.guided_alignment": Rule(
         lambda config: _attends(config) and getattr(config.data, "alignments", None) is not None,
@@ -259,7 +271,7 @@ def heeded(configs: Sequence[Any], default: Any) -> None:
 def _describe_model(model: Any) -> str:
     """Description of a model by its settings."""
     if not hasattr(model, "encoder"):
-        return f"is {getattr(model, 'network', type(model).__name__)}"
+        return f"is {getattr(model, 'network', getattr(model, 'kind', type(model).__name__))}"
     decoder = f", a {model.decoder} decoder" if hasattr(model, "decoder") else ""
     return f"has a {model.encoder} encoder{decoder} and the attention {model.attention.name}"
 

@@ -102,11 +102,13 @@ def amplify(case: MechanismCase) -> tuple[Attention, Tensor, Encoded]:
     module, query, encoded = case.build(), 10 * make_query(2), make_source()
     while largest(module, query, encoded) < 0.6e4 and query.abs().amax() < 1e4:
         query, encoded = 1.5 * query, encoded._replace(data=1.5 * encoded.data)
-    factor = 1e4 / largest(module, query, encoded)
-    if factor > 2 and isinstance(module.score, nn.Module):  # no input is large enough where a tanh stands between
+    for _ in range(2):  # a second time where a term that no parameter scales was the largest
+        factor = 1e4 / largest(module, query, encoded)
+        if factor < 2 or not isinstance(module.score, nn.Module):
+            break
         parameters = dict(module.score.named_parameters())
         for name in {"g", "r", "worth.v.weight"} & set(parameters) or {"v.weight"} & set(parameters):
-            parameters[name].mul_(factor)
+            parameters[name].mul_(factor)  # no input is large enough where a tanh stands between
     return module, query, encoded
 
 

@@ -26,3 +26,13 @@ def select_device(name: str) -> torch.device:
                 f"--device or train.device is {name!r}, which PyTorch cannot use here; auto takes what there is"
             ) from error
     return device
+
+
+def find_gpu_memory(device: torch.device) -> int:
+    """Bytes of a GPU, whatever of them is free; 0 for a CPU."""
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else 0
+
+
+def has_bf16(device: torch.device) -> bool:
+    """True for a GPU that computes in bf16 itself."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8

@@ -8,8 +8,11 @@ if TYPE_CHECKING:  # names that are imported when they are first used
     from regard.attention.mechanisms.bahdanau import Bahdanau
     from regard.attention.mechanisms.channelwise import Channelwise
     from regard.attention.mechanisms.coverage import Coverage
+    from regard.attention.mechanisms.dynamic_convolution import DynamicConvolution
     from regard.attention.mechanisms.fertility import Fertility
+    from regard.attention.mechanisms.forward import Forward
     from regard.attention.mechanisms.gated_coverage import GatedCoverage
+    from regard.attention.mechanisms.gmm import Gmm
     from regard.attention.mechanisms.grid_coverage import GridCoverage
     from regard.attention.mechanisms.linear import Linear
     from regard.attention.mechanisms.local_m import LocalM
@@ -26,8 +29,11 @@ __all__ = [
     "Bahdanau",
     "Channelwise",
     "Coverage",
+    "DynamicConvolution",
     "Fertility",
+    "Forward",
     "GatedCoverage",
+    "Gmm",
     "GridCoverage",
     "Linear",
     "LocalM",

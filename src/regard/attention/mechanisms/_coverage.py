@@ -8,7 +8,7 @@ from torch import Tensor
 from regard.attention.module import Attention
 from regard.attention.scope import Offset
 from regard.attention.stateful import Stateful
-from regard.attention.types import Attended, Memory
+from regard.attention.types import Attended, Memory, State
 
 Weights = Float[Tensor, "batch keys"]
 
@@ -21,7 +21,7 @@ class CoverageBase(Stateful):
     A subclass defines how the coverage enters the keys.
     """
 
-    def start(self, memory: Memory) -> Weights:
+    def start(self, memory: Memory) -> State:
         """The coverage before the first query: zeros."""
         return memory.values.new_zeros(memory.values.shape[0], memory.values.shape[2])
 
@@ -34,7 +34,7 @@ class CoverageBase(Stateful):
         return state + weights
 
     def step(
-        self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: Weights, *, offset: Offset, weights: bool
+        self, query: Float[Tensor, "batch 1 query"], memory: Memory, state: State, *, offset: Offset, weights: bool
     ) -> Attended:
         """Attend to the keys with their coverage, and add the new weights to it."""
         attended = Attention.forward(self, query, self.add_coverage(memory, state), offset=offset, weights=True)

@@ -12,6 +12,7 @@ from regard import registry
 from regard.attention import Attention, attend
 from regard.attention.local import Windows, count_keys
 from regard.attention.local_window import GaussianWindow, WindowScope
+from regard.attention.mechanisms.forward import Forward, PathNormaliser
 from regard.attention.mechanisms.memory_network import MemoryNetwork
 from regard.attention.mechanisms.mocha import ChunkNormaliser, Mocha
 from regard.attention.mechanisms.monotonic import Monotonic
@@ -111,6 +112,8 @@ def run_example(name: str, kind: str) -> Example:
             stages_of["normalise"] = ChunkNormaliser(
                 built.normalise, built.score.score_chunk(query, memory.keys), built.chunk
             )
+        if isinstance(built, Forward):
+            stages_of["normalise"] = PathNormaliser(collect_paths(built, memory))
         coverage_keys = collect_coverage_keys(built, memory) if hasattr(built, "add_coverage") else ()
         return Example(Request(query, memory.keys, memory.values, **stages_of, **DEFAULTS), key, built, coverage_keys)
     plain: dict[str, Any] = {"score": ScaledDot(), "normalise": Softmax(), "scope": Everywhere()}
@@ -125,6 +128,15 @@ def collect_coverage_keys(module: Any, memory: Memory) -> tuple[Tensor, ...]:
         keys.append(module.add_coverage(memory, state).keys)
         state = module(query[:, place : place + 1], memory, state, offset=place).state
     return tuple(keys)
+
+
+def collect_paths(module: Forward, memory: Memory) -> Tensor:
+    """Paths to each key of each query, step by step."""
+    paths, state, query = [], module.start(memory), inputs()[0][:, 0]
+    for place in range(len(TARGET)):
+        paths.append(module.extend_paths(state))
+        state = module(query[:, place : place + 1], memory, state, offset=place).state
+    return torch.cat(paths, dim=2)
 
 
 def stages(example: Example) -> Stages:

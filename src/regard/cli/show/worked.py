@@ -37,7 +37,7 @@ def work_out_score(example: Example, result: Stages) -> list[list[str]]:
         return [*rows, *more]
     if left.shape == right.shape and torch.isclose(left @ right, cell):
         return [*rows, [" · ".join(sides), products(left, right)]]
-    if hasattr(score, "v"):
+    if hasattr(score, "v") and left.shape == right.shape:
         bent, v = torch.tanh(left + right), score.v.weight[0, 0]
         return [*rows, ["tanh of their sum", line(bent)], ["v", line(v)], ["vᵀ tanh", products(v, bent)]]
     if hasattr(score, "sigma"):

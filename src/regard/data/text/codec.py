@@ -21,6 +21,7 @@ from regard.data.table import DataError
 from regard.data.text import tokenizers
 from regard.data.text.copying import CopyTable, bracket, extend_tokenizer
 from regard.data.text.tokenizers import Piece, Tokenizer
+from regard.data.text.tokenizers.byte_level import ByteLevelTokenizer
 from regard.data.text.tokenizers.offsets import real, spans
 
 if TYPE_CHECKING:  # guided alignment needs no NumPy
@@ -231,7 +232,9 @@ class TextCodec:
         return count * max(1, lengths[len(lengths) // 2])
 
     def pieces(self, example: Example) -> list[str]:
-        """Label of each token of a source."""
+        """Label of each token of a source; bytes that are not cut are read from the tokens, without tokenizing again."""
+        if isinstance(self.source, ByteLevelTokenizer) and len(example.source) < self.max_source_length:
+            return self.source.shown(example.source)
         return [piece.text for piece in self.source_pieces(example.record)]
 
     def grid(self, example: Example) -> None:
@@ -296,8 +299,15 @@ class TextCodec:
 
     def fits(self, record: Record) -> bool:
         """True if a source has a known token and is not cut."""
-        tokens = self.source.encode(self.prepare(record.source))
-        return len(tokens) < self.max_source_length and (self.copies or any(token not in (UNK, EOS) for token in tokens))
+        return self.fit_all([record])[0]
+
+    def fit_all(self, records: Sequence[Record]) -> list[bool]:
+        """Which sources have a known token, or one to copy, and are not cut; they are tokenized together."""
+        sources = self.source.encode_all([self.prepare(record.source) for record in records])
+        return [
+            len(tokens) < self.max_source_length and (self.copies or any(token not in (UNK, EOS) for token in tokens))
+            for tokens in sources
+        ]
 
     def select_fitting(self, records: Sequence[Record]) -> list[int]:
         """Indices of the records whose sources are not cut."""

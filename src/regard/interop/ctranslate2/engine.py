@@ -88,7 +88,7 @@ class Ctranslate2(SequencePredictor):
         by_limit: dict[int, list[int]] = defaultdict(list)
         for index, example in enumerate(examples):
             by_limit[self.longest(len(example.source))].append(index)
-        size = self.config.search.batch_size
+        size = self.config.search.select_batch_size()
         for limit, indices in sorted(by_limit.items()):
             for first in range(0, len(indices), size):
                 some = indices[first : first + size]

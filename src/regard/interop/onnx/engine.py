@@ -46,7 +46,7 @@ def opened(directory: Path, device: str = "auto", precision: str = "float32") ->
 
 def allow(trained: SequencePredictor, precision: str) -> None:
     """Raise for another precision than that of the export."""
-    if isinstance(trained, Onnx) and precision != "float32":
+    if isinstance(trained, Onnx) and precision not in ("auto", "float32"):
         raise RefusedError(f"an exported model keeps the precision of its export: leave --precision {precision} out")
 
 

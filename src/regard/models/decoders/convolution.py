@@ -1,6 +1,6 @@
 """Convolutional decoder with any cross-attention in every layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -15,7 +15,7 @@ from regard.attention.positions import Positions
 from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.feedback import NumberFeedback, TokenFeedback
 from regard.data.modality import Feedback
-from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.attention_factory import AttentionFactory, build_attention, omit_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
 from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
@@ -103,10 +103,10 @@ class Convolution(BaseDecoder):
     Gehring et al. 2017, section 3, eq. 1 and 2, https://arxiv.org/abs/1705.03122
     m is the source length without padding. Values differ from keys where the encoder provides them (Encoded.values). The
     receptive field is (kernel - 1) · layers tokens. The state holds the last kernel - 1 inputs of each layer, so that the
-    cost of a step does not grow with the target. Any attention may read the source; without one the summary vector of the
-    source is added to every input. The top layer's attention may take part in the output
-    (models/layers/attention_output.py), and `counterparts` tell a pointing one what it copies. The encoder's docstring lists
-    the differences from the paper. Layer n is the submodule "n".
+    cost of a step does not grow with the target. Any attention may read the source, in all layers or in those `attending`;
+    without one the summary vector of the source is added to every input. The top layer's attention may take part in the
+    output (models/layers/attention_output.py), and `counterparts` tell a pointing one what it copies. The encoder's
+    docstring lists the differences from the paper. Layer n is the submodule "n".
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Convolution(BaseDecoder):
         layers: int = 1,
         kernel: int = 3,
         attention: AttentionFactory = partial(build_attention, "dot"),
+        attending: Collection[int] | None = None,
         positions: Positions | str | None = "sinusoidal",
         output: OutputFactory = Projection,
         tie: bool = True,
@@ -137,8 +138,9 @@ class Convolution(BaseDecoder):
         )
         self.widen = initialise_layer(nn.Linear(self.embedding.size, size), dropout=drop_embedding)
         self.names = [str(number) for number in range(layers)]
-        for name in self.names:
-            self.add_module(name, Layer(size, self.embedding.size, source, kernel, attention, drop_residual))
+        for number, name in enumerate(self.names):
+            chosen = attention if attending is None or number in attending else omit_attention
+            self.add_module(name, Layer(size, self.embedding.size, source, kernel, chosen, drop_residual))
         self.attends = any(layer.cross is not None for layer in self.layers)
         self.summary = None if self.attends else nn.Linear(source, size)
         self.narrow = initialise_layer(nn.Linear(size, embedding))
@@ -167,7 +169,10 @@ class Convolution(BaseDecoder):
         memories = list(memory.memories.values())
         like = memory.summary if self.summary is not None else memories[0].values
         crosses = [layer.cross for layer in self.layers]
-        attentions = [() if cross is None else cross.start(memories[number]) for number, cross in enumerate(crosses)]
+        names = [f"decoder.{name}.cross" for name in self.names]
+        attentions = [
+            () if cross is None else cross.start(memory.memories[name]) for name, cross in zip(names, crosses, strict=True)
+        ]
         inputs = (like.new_zeros(like.shape[0], self.before, self.size),) * len(self.names)
         return ConvolutionState(inputs, tuple(attentions), torch.zeros(like.shape[0], dtype=torch.long, device=like.device))
 
@@ -198,7 +203,8 @@ class Convolution(BaseDecoder):
             if not highest:
                 data = layer.add_residual(data, hidden, attended[name].context if name in attended else None, source)
         logits, parts = self.compute_logits(data, hidden, embedded, attended, memory, project)
-        states = tuple(output.state for output in attended.values()) or state.attentions
+        crosses = [attended.get(f"decoder.{name}.cross") for name in self.names]
+        states = tuple(() if cross is None else cross.state for cross in crosses)
         state = ConvolutionState(tuple(inputs), states, state.position + tokens.shape[1])
         return Step(logits, state, drop_weights(attended, weights), parts)
 

@@ -1,6 +1,6 @@
 """Transformer decoder with any cross-attention."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
@@ -14,7 +14,7 @@ from regard.attention.types import Attended, Encoded, Memory, State
 from regard.data.batch import places
 from regard.data.feedback import NumberFeedback, TokenFeedback
 from regard.data.modality import Feedback
-from regard.models.attention_factory import AttentionFactory, build_attention
+from regard.models.attention_factory import AttentionFactory, build_attention, omit_attention
 from regard.models.decoders import DecoderMemory, drop_weights, repeat_for_beams
 from regard.models.decoders.base import BaseDecoder, build_output, check_outcome
 from regard.models.encoders import find_summary
@@ -107,10 +107,10 @@ class Transformer(BaseDecoder):
         x = layer_N(... layer_1(E[y] √d + PE)),  logits = E x + b
 
     Vaswani et al. 2017, section 3.1, https://arxiv.org/abs/1706.03762
-    Any attention may read the source; one without an output projection gets one. Without attention the summary vector of the
-    source is added to every input. The state is the KV cache, so that a step costs one token. The top layer's attention may
-    take part in the output (models/layers/attention_output.py), and `counterparts` tell a pointing one what it copies. Layer
-    n is the submodule "n".
+    Any attention may read the source, in all layers or in those `attending`; one without an output projection gets one.
+    Without attention the summary vector of the source is added to every input. The state is the KV cache, so that a step
+    costs one token. The top layer's attention may take part in the output (models/layers/attention_output.py), and
+    `counterparts` tell a pointing one what it copies. Layer n is the submodule "n".
     """
 
     packs: ClassVar[bool] = True
@@ -129,6 +129,7 @@ class Transformer(BaseDecoder):
         gated: bool = False,
         bias: bool = True,
         attention: AttentionFactory = partial(build_attention, "transformer"),
+        attending: Collection[int] | None = None,
         self_attention: str = "scaled_dot",
         self_attention_size: int | None = None,
         shared_bias: bool = False,
@@ -162,8 +163,9 @@ class Transformer(BaseDecoder):
         self.names = [str(number) for number in range(layers)]
         options = self_attention, self_attention_size, norm, drop_residual, drop_attention
         sublayers = Sublayers(size, heads, inner, activation, gated, bias, *options)
-        for name in self.names:
-            self.add_module(name, Layer(source, attention, sublayers))
+        for number, name in enumerate(self.names):
+            chosen = attention if attending is None or number in attending else omit_attention
+            self.add_module(name, Layer(source, chosen, sublayers))
         if shared_bias:
             share_bias([layer.self for layer in self.layers], causal=True)
         self.attends = any(layer.cross is not None for layer in self.layers)
@@ -196,7 +198,8 @@ class Transformer(BaseDecoder):
         for number, layer in enumerate(self.layers):
             nothing = like.new_empty(like.shape[0], layer.self.key_heads, 0, layer.self.head)
             caches.append(Memory(nothing, nothing))
-            attentions.append(() if layer.cross is None else layer.cross.start(memories[number]))
+            name = f"decoder.{number}.cross"
+            attentions.append(() if layer.cross is None else layer.cross.start(memory.memories[name]))
         return TransformerState(tuple(caches), tuple(attentions))
 
     def write(
@@ -230,7 +233,8 @@ class Transformer(BaseDecoder):
                 context = outputs["cross"].context if "cross" in outputs else None
                 data, entered = layer.transform(data, context, layers[number + 1].around_self.norm)
         logits, parts = self.compute_logits(data, embedded, attended, memory, project)
-        states = tuple(attended[name].state for name in memory.memories) or state.attentions
+        crosses = [attended.get(f"decoder.{name}.cross") for name in self.names]
+        states = tuple(() if cross is None else cross.state for cross in crosses)
         return Step(logits, TransformerState(tuple(caches), states), drop_weights(attended, weights), parts)
 
     def compute_logits(

@@ -47,7 +47,8 @@ def count_hits(trained: "SequencePredictor", examples: Sequence[ImageExample]) -
     """Number of words with a correct peak, and of words that name an object, for each example."""
     codec, device = trained.codec, next(trained.model.parameters()).device
     table = codec.target.table
-    for indices, batch in codec.loader(examples, codec.budget(examples, trained.config.search.batch_size)).in_order():
+    budget = codec.budget(examples, trained.config.search.select_batch_size())
+    for indices, batch in codec.loader(examples, budget).in_order():
         with torch.no_grad():
             step = trained.model(batch.source.to(device), shifted(batch.target.data.to(device)), weights=True)
         attended = {

@@ -191,7 +191,7 @@ class Judge:
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
         assert isinstance(model, Forecaster), "the network of a forecast is a Forecaster"
-        codec, batch_size = self.codec, self.config.search.batch_size
+        codec, batch_size = self.codec, self.config.search.select_batch_size()
         baselines = Baselines(model.linear.read(), codec.season, codec.look_back, codec.horizon)
         later = select_later_half(self.valid)
         earlier = [self.valid[index] for index in range(len(self.valid)) if not later[index]] or self.valid

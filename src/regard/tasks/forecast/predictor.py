@@ -296,7 +296,7 @@ class ForecastPredictor(ForwardPredictor):
         """Metrics of the model on windows, and of the baselines on the same ones."""
         codec = self.codec
         baselines = Baselines(self.model.linear.read(), codec.season, codec.look_back, codec.horizon)
-        errors = evaluate_windows(self.model, examples, baselines, batch_size=self.config.search.batch_size)
+        errors = evaluate_windows(self.model, examples, baselines, batch_size=self.config.search.select_batch_size())
         stride = examples.spans[0].stride if isinstance(examples, Windows) and examples.spans else codec.horizon
         block = max(1, codec.horizon // stride)
         figures: Metrics = {}

@@ -77,7 +77,7 @@ def test_what_it_does_not_take_it_says():
     assert find_reason(built().double().decoder) == "needs a module in float32"
     told = find_reason(made("none", decoder="convolution").decoder)
     others = "needs the Transformer decoder, got Convolution; needs the recurrent decoder, got Convolution"
-    assert told == f"{others}; needs an attention to the source"
+    assert told == f"{others}; needs an attention to the source in every layer"
 
 
 def test_where_nothing_can_be_compiled_a_warning_says_why_and_the_usual_engine_answers(monkeypatch):

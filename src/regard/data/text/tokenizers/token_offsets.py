@@ -29,6 +29,9 @@ def cover(parts: Sequence[bytes]) -> list[Piece]:
     """
     data = b"".join(parts)
     ends = list(accumulate((len(part) for part in parts), initial=0))
+    if data.isascii():  # each byte is a character
+        text = data.decode("ascii")
+        return [Piece(text[start:end], start, end) for start, end in pairwise(ends)]
     begun = list(accumulate((byte & 0xC0 != 0x80 for byte in data), initial=0))  # characters begun before each byte
     try:
         text = data.decode("utf-8")

@@ -58,6 +58,12 @@ def find_search(decoder: Any, memory: Tree, precision: str = "float32", compiled
     return cached.search
 
 
+def covers_half_precision(model: Any) -> bool:
+    """True if encoder and decoder of a model can be computed in bf16."""
+    decoder = getattr(model, "decoder", None)
+    return not any(map(has_hooks, model.modules())) and not model.training and find_reason(decoder) is None
+
+
 def find_reason(decoder: Any) -> str | None:
     """Reason why the GPU search does not cover a decoder, or None."""
     if not isinstance(decoder, nn.Module) or decoder.training:

@@ -26,7 +26,8 @@ def covers(decoder: Any) -> str | None:
         return f"needs the convolutional decoder, got {type(decoder).__name__}"
     if decoder.outcome is not None or type(decoder.output) is not Projection:
         return "needs an output that is nothing but a projection"
-    return None if decoder.attends else "needs an attention to the source"
+    attends = all(layer.cross is not None for layer in decoder.layers)
+    return None if attends else "needs an attention to the source in every layer"
 
 
 def flatten_convolution(gated: GatedConvolution) -> tuple[Matrix, Bias]:

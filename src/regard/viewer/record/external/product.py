@@ -13,7 +13,13 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from regard.attention.normalise import widen
-from regard.attention.statistics import BLOCK, BY_KEY, measure
+from regard.attention.normalise.softmax import Softmax
+from regard.attention.scope.causal import Causal
+from regard.attention.scope.everywhere import Everywhere
+from regard.attention.score.scaled_dot import ScaledDot
+from regard.attention.statistics import BY_KEY, measure, select_block
+from regard.attention.types import Request
+from regard.kernels import flash
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +108,31 @@ class Product:
         grouped = weights.to(self.value.dtype).reshape(batch, groups, heads // groups, rows, keys)
         return (grouped @ self.value[:, :, None, :keys]).reshape(batch, heads, rows, self.value.shape[-1])
 
-    def blocks(self, most: int = BLOCK) -> list[tuple[int, int]]:
+    def blocks(self, most: int | None = None) -> list[tuple[int, int]]:
         """Ranges of queries whose weights are at most so many numbers, or one query."""
+        most = select_block(self.query) if most is None else most
         rows = max(1, most // max(1, self.batch * self.query.shape[1] * self.keys))
         return [(first, min(first + rows, self.queries)) for first in range(0, self.queries, rows)]
+
+    def plain_request(self, statistics: tuple[str, ...]) -> Request | None:
+        """The same attention as a request to kernels; None where it has a mask, a bias, capped scores or sinks."""
+        if any(part is not None for part in (self.mask, self.bias, self.softcap, self.sinks)):
+            return None
+        scope = Causal() if self.causal else Everywhere()
+        score = ScaledDot(self.scale)
+        return Request(self.query, self.key, self.value, score, Softmax(), scope, 0.0, 0, False, statistics)
 
     @torch.no_grad()
     def statistics(
         self, names: tuple[str, ...], real: Bool[Tensor, "batch queries"] | None = None
     ) -> dict[str, Float[Tensor, "batch heads places"]]:
-        """Statistics from the weights of a few queries at a time; queries that are not `real` give nothing to any key."""
+        """Statistics by the fused kernel that has them, or from the weights of a few queries at a time.
+
+        Queries that are not `real` give nothing to any key.
+        """
+        request = self.plain_request(names)
+        if real is None and request is not None and flash.covers(request) is None:
+            return dict(flash.run(request).statistics)
         parts: list[dict[str, Tensor]] = []
         for first, end in self.blocks():
             weights, allowed = self.weights(first, end), self.allowed(first, end)

@@ -1,0 +1,1 @@
+"""Sound: reading, features, batches, codecs, and synthetic sound."""

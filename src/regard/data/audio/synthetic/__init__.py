@@ -1,0 +1,1 @@
+"""Synthetic sound with known times."""

@@ -1,0 +1,1 @@
+"""Networks that answer questions about stories, a file each; `model.kind` names one."""
