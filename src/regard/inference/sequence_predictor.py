@@ -284,10 +284,15 @@ class SequencePredictor(Predictor):
     def warn_of_cuts(self, inputs: Sequence[Input]) -> None:
         """Warn of inputs that are answered although they are read in part; here there are none (`reads_beginnings`)."""
 
+    @property
+    def copies(self) -> bool:
+        """True if the model mixes words of its source into its answers."""
+        outcome = getattr(getattr(self.model, "decoder", None), "outcome", None)
+        return getattr(outcome, "copying", None) is not None
+
     def check_copying(self) -> None:
         """Raise where the model copies nothing, so that nothing could be marked."""
-        outcome = getattr(getattr(self.model, "decoder", None), "outcome", None)
-        if getattr(outcome, "copying", None) is None:
+        if not self.copies:
             raise RefusedError(
                 f"copied words are those of a model that copies (--model.copy=true), and this one ({self.name}) copies none"
             )

@@ -57,3 +57,10 @@ def test_what_was_copied_is_marked(run):
     assert prediction.copies
     assert prediction.marked.replace("[", "").replace("]", "") == prediction.text
     assert "[" in prediction.marked
+
+
+def test_a_trace_marks_what_was_copied(run):
+    run.model.decoder.outcome.copying.gate.bias.data.fill_(-20.0)
+    trace = run.trace("Xanadu won.", beam=2)
+    marked = run.predict("Xanadu won.", copies=True, beam=2).marked
+    assert trace.notes[1] == f"Copied from the source, in brackets: {marked}."
