@@ -1,6 +1,6 @@
 """Tables of AESLC, e-mails and their subject lines: JSON lines of body and subject, and of the three human subjects of test.
 
-    REGARD_DATA=folder/with/aeslc python examples/texts/aeslc.py OUT
+REGARD_DATA=folder/with/aeslc python examples/texts/aeslc.py OUT
 """
 
 import json

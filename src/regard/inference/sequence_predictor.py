@@ -131,6 +131,7 @@ class SequencePredictor(Predictor):
         translations = self._dictionary(unknown)
         if copies:
             self.check_copying()
+        self.warn_of_cuts(inputs)
         constraints = expand_specs(len(inputs), prefix, include, exclude)
         if self.recorder is not None and inputs:
             self.recorder.take(
@@ -280,10 +281,18 @@ class SequencePredictor(Predictor):
         indices: list[int] = self.codec.select_fitting(prepared)
         return indices
 
+    def warn_of_cuts(self, inputs: Sequence[Input]) -> None:
+        """Warn of inputs that are answered although they are read in part; here there are none (`reads_beginnings`)."""
+
+    @property
+    def copies(self) -> bool:
+        """True if the model mixes words of its source into its answers."""
+        outcome = getattr(getattr(self.model, "decoder", None), "outcome", None)
+        return getattr(outcome, "copying", None) is not None
+
     def check_copying(self) -> None:
         """Raise where the model copies nothing, so that nothing could be marked."""
-        outcome = getattr(getattr(self.model, "decoder", None), "outcome", None)
-        if getattr(outcome, "copying", None) is None:
+        if not self.copies:
             raise RefusedError(
                 f"copied words are those of a model that copies (--model.copy=true), and this one ({self.name}) copies none"
             )

@@ -11,6 +11,7 @@ import torch
 
 from regard.config import Search
 from regard.decoding.constraints.spec import ConstraintSpec
+from regard.decoding.copies import find_copies
 from regard.decoding.search_tree import SearchTree
 from regard.errors import ConfigError
 from regard.inference.predictor import Input
@@ -21,6 +22,9 @@ from regard.viewer.trace import Example, Graph, Trace
 
 if TYPE_CHECKING:
     from regard.inference.sequence_predictor import SequencePredictor
+
+MARKED = 4
+"""Answers whose copied words the notes of a trace mark."""
 
 
 def trace(
@@ -33,18 +37,30 @@ def trace(
     constraints: Sequence[ConstraintSpec] | None = None,
 ) -> Trace:
     """Trace of a model while it answers each input under its constraints, or while it writes the `targets`."""
-    examples, graph, costs = list[Example](), Graph(), list[Any]()
+    examples, graph, costs, marks = list[Example](), Graph(), list[Any](), list[str]()
     for encoded, tree in encode_answers(predictor, inputs, beam, targets, constraints):
         words = Words(predictor.codec_of(encoded))
         recorder = record(predictor.model, scores=scores, graph=not examples)
         example = write(recorder, words, encoded)
         graph = graph if examples else recorder.graph()
+        if predictor.copies and len(marks) < MARKED:
+            marks.append(mark_copies(predictor, encoded))
         examples.append(example if tree is None else replace(example, beams=beams(tree, words, example)))
         costs.append(recorder.cost)
     notes = [f"{type(costs[0])(*map(sum, zip(*costs, strict=True)))}."]
+    notes += [f"Copied from the source, in brackets: {' / '.join(marks)}."] * bool(marks)
     if not any(example.attentions for example in examples):
         notes.append("This model has no attention, so there are only its network and its steps.")
     return Trace(predictor.name, tuple(examples), graph, notes=tuple(notes))
+
+
+def mark_copies(predictor: "SequencePredictor", encoded: Any) -> str:
+    """Answer of an example with what was copied from its source in brackets."""
+    source = predictor.codec.collate([encoded]).to(next(predictor.model.parameters()).device)
+    with torch.no_grad():
+        [copies] = find_copies(predictor.model.decoder, predictor.model.encode(source), [encoded.target])
+    marked: str = predictor.codec_of(encoded).mark_copies(encoded.target, [copy[:2] for copy in copies])
+    return marked
 
 
 def encode_answers(

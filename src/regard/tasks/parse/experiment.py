@@ -25,24 +25,35 @@ from regard.training.experiment import Experiment
 
 __all__ = ["build", "build_predictor", "build_small", "experiment", "load_codec", "measure_model", "read"]
 
+QUOTES = ('"', "'")
+
 
 def experiment(name: str, task: Writes, config: TextConfig, out: Path | None = None) -> tuple[Experiment, Report]:
     """The experiment of a text task, with a file of the targets, constants left open."""
     trained, report = text.experiment(name, task, config, out)
     examples: Sequence[Example] = trained.train.examples  # type: ignore[attr-defined]  # a loader of texts has them
     codec: Any = trained.codec
-    content = json.dumps(list_targets(examples, codec.target.size)).encode()
+    content = json.dumps(list_targets(examples, codec)).encode()
     assess = Evaluation(name, config, codec, trained.valid, content)
     return replace(trained, evaluate=assess, extra_files={TARGETS: content}), report
 
 
-def list_targets(examples: Sequence[Example], vocabulary: int) -> dict[str, Any]:
-    """Targets as token ids, with CONSTANT for what stands in the source too, and the tokens that it stood for."""
+def list_targets(examples: Sequence[Example], codec: TextCodec) -> dict[str, Any]:
+    """Targets as token ids, with CONSTANT for each constant that stands in the source too, and the tokens that these were.
+
+    Constants are what stands in quotes, and numbers: the name of a column may stand in a question as well.
+    """
+    texts = [spelling.decode("utf-8", "replace") for spelling in codec.target.table]
     targets, constants = dict[tuple[int, ...], None](), set[int]()
     for example in examples:
-        offered = {*(example.copies or ())} - {EOS}
-        constants |= {token for token in offered & {*(example.target or ())} if token < vocabulary}
-        targets[tuple(CONSTANT if token in offered else token for token in example.target or ())] = None
+        symbols, quoted, offered = list[int](), False, {*(example.copies or ())} - {EOS}
+        for token in example.target or ():
+            text = texts[token] if token < len(texts) else ""
+            quoted ^= text in QUOTES
+            open_ = token in offered and (quoted or not text or text[0].isdigit())
+            symbols.append(CONSTANT if open_ else token)
+            constants |= {token} if open_ and text else set()
+        targets[tuple(symbols)] = None
     return {"targets": list(map(list, targets)), "constants": sorted(constants)}
 
 

@@ -59,7 +59,7 @@ def write_question(chance: Random) -> tuple[str, str]:
     plural, columns, conditions = TABLES[table]
     chosen = chance.sample(conditions, chance.choice((1, 1, 2)))
     values = fill_constants(chance)
-    words = " and ".join(asked for asked, _ in chosen).format(**values)
+    words = " and ".join(phrase for phrase, _ in chosen).format(**values)
     tests = " AND ".join(test for _, test in chosen).format(**values)
     kind = chance.random()
     if kind < 0.3:

@@ -3,12 +3,9 @@
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from regard.data.records import Record
-from regard.decoding.logprobs import UndistributedError
 from regard.errors import DataError, DataWarning
-from regard.inference.prediction import Prediction
 from regard.inference.predictor import Input
 from regard.inference.sequence_predictor import SequencePredictor
 
@@ -56,13 +53,6 @@ class DocumentPredictor(SequencePredictor):
     def select_fitting(self, prepared: Sequence[Record]) -> list[int]:
         """Indices of all records, since a document that is cut is answered too."""
         return list(range(len(prepared)))
-
-    def outcomes(
-        self, inputs: Sequence[Input], *arguments: Any, **options: Any
-    ) -> Iterator[tuple[int, list[Prediction] | UndistributedError]]:
-        """The index of each document with its summaries; a warning names the first that was cut."""
-        self.warn_of_cuts(inputs)
-        yield from super().outcomes(inputs, *arguments, **options)
 
     def warn_of_cuts(self, inputs: Sequence[Input]) -> None:
         """Warn of documents that are read in part."""
