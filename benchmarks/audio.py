@@ -38,6 +38,24 @@ def measure_features():
             begun = time.perf_counter()
             front(sound)
             times.append(time.perf_counter() - begun)
+        print(f"{name:20} {seconds / sorted(times)[2]:8.0f} x real time")
+
+
+def measure_recognition(run, table=None):
+    """Print how many times faster than real time recordings are recognised."""
+    model = regard.load(run, device="cpu")
+    if table is None:
+        sounds = synthesise(100, 99, model.codec.front.rate)
+        examples = model.codec.encode_all([sound.record for sound in sounds], "truncate", sounds).examples
+    else:
+        examples = model.codec.encode_all(model.read_table(table), "truncate").examples
+    seconds = sum(example.frames for example in examples) * model.codec.seconds_per_frame
+    for weight in (0.0, 0.3):
+        search = dataclasses.replace(model.config.search, ctc_weight=weight)
+        model.config = dataclasses.replace(model.config, search=search)
+        begun = time.perf_counter()
+        metrics = model.evaluate_examples(examples, beam=5)
+        taken = time.perf_counter() - begun
         speed = f"{seconds / taken:8.1f} x real time, perplexity included"
         print(f"beam 5, CTC {weight:<8} {speed}; WER {metrics['wer'].value:.2f}")
 
