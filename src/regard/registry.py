@@ -147,7 +147,16 @@ def task_options() -> tuple[TaskOption, ...]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OPTIONS":
                 options += [TaskOption(name, **values) for name, values in ast.literal_eval(node.value).items()]
-    return tuple(options)
+    return tuple(merge_options(options))
+
+
+def merge_options(options: list[TaskOption]) -> list[TaskOption]:
+    """Options of one name once: what several tasks declare has the commands of all, and the words of the first."""
+    merged: dict[str, TaskOption] = {}
+    for option in options:
+        first = merged.get(option.name, option)
+        merged[option.name] = first._replace(commands=tuple(dict.fromkeys((*first.commands, *option.commands))))
+    return list(merged.values())
 
 
 def find_attribute(module: str, name: str) -> Any:

@@ -14,6 +14,7 @@ from regard.cli._progress import ProgressLine
 from regard.errors import DataError
 
 if TYPE_CHECKING:
+    from regard.cli._predict_output import OutputFiles
     from regard.decoding.constraints.spec import ConstraintSpec
     from regard.decoding.logprobs import UndistributedError
     from regard.inference.prediction import Prediction
@@ -50,6 +51,8 @@ class AnswerWriter:
     unknown: str | None = None
     as_json: bool = False
     bad_inputs: BadInputs | None = None
+    outputs: "OutputFiles | None" = None
+    """Files that answers are written to, where they are no text."""
     reasons: Counter[Reason] = field(default_factory=Counter)
     """Number of inputs without an answer, by the reason."""
     without_boxes: list[int] = field(default_factory=list)
@@ -81,6 +84,8 @@ class AnswerWriter:
                 self.report(before + place + 1, text, result)
             elif answers and answers[0].boxes == []:
                 self.without_boxes.append(before + place + 1)
+            if self.outputs is not None and answers:
+                self.outputs.write(before + place + 1, answers[0])
             if place not in noted:
                 yield place, WrittenAnswer(self.format(text, answers), strange=answers is not result)
 

@@ -19,6 +19,7 @@ from regard.cli._engine_report import report_engines
 from regard.cli._fingerprint import digest_file, digest_job
 from regard.cli._journal import Journal
 from regard.cli._predict_io import AnswerWriter, Unanswered, write_to_file, write_to_stream
+from regard.cli._predict_output import build_output_files
 from regard.cli._progress import ProgressLine
 from regard.cli._search_options import override_search, read_constraints, split_arguments
 from regard.cli._stdout import StandardOutput
@@ -48,7 +49,9 @@ def predict(
         typer.Argument(help="A text, or the path of a picture; without it, --file or standard input.", metavar="INPUT"),
     ] = None,
     file: Annotated[str | None, typer.Option(help="A file with one input on each line.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the answers here.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the answers here; of a model that speaks, a sound file, or a folder of them.")
+    ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     nbest: Annotated[int, typer.Option(min=1, help="Number of answers to each input.")] = 1,
     align: Annotated[bool, typer.Option("--align", help="Print the attention weights of each piece of the answer.")] = False,
@@ -113,10 +116,10 @@ def predict(
     if trace is not None:
         _check_trace_path(trace)
         traceable(engine)
-    if out is not None:
-        io.check_target(out)
     lines = _inputs(text, file)
     model = opened(directory, device, engine, precision, compile)
+    if out is not None and model.output_suffix is None:
+        io.check_target(out)
     model.check_search_options(context.params, settings)
     model.set_options(task_options)
     completed = (model.complete(line, number) for number, line in enumerate(lines, 1))
@@ -135,12 +138,14 @@ def predict(
         if text is not None and _is_file(text):
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)
-    writer, inputs = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad), _keep_first(inputs, noted)
+    outputs = build_output_files(model, out, several=text is None)
+    writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, outputs)
+    inputs = _keep_first(inputs, noted)
     begun = time.monotonic()
     if piecewise is not None:
         answer = answer_stdin if piecewise == LISTEN else partial(write_streamed, inputs=inputs)
         unanswered = answer(cast("SequencePredictor", model), stream=StandardOutput(), bad_inputs=bad)
-    elif out is None:
+    elif out is None or outputs is not None:
         unanswered = write_to_stream(writer, inputs, StandardOutput(), window)
     else:
         source, files = digest_file(file), {"constraints": constraints, "unknown": unknown}

@@ -18,7 +18,8 @@ class Prediction(NamedTuple):
     the cells of a feature map, row after row, behind one for the whole image where the model has such; `grid` is the map's
     number of rows and columns. `boxes` are those of detected objects, one for each target token: left, top, right and
     bottom, in pixels of the image as it is; `scores` are their probabilities. `fields` are those that JSON has beside the
-    text, of an answer that is a table. `printed` is the answer as a command prints it, where that is not its text.
+    text, of an answer that is a table. `printed` is the answer as a command prints it, where that is not its text. `output`
+    is an answer that is no text, such as the samples of a sound, as the codec's `write` takes it.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Prediction(NamedTuple):
     scores: list[float] | None = None
     fields: Mapping[str, Any] | None = None
     printed: str | None = None
+    output: Any = None
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= SHOWN_LENGTH else self.text[: SHOWN_LENGTH - 3] + "..."

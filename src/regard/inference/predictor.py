@@ -67,6 +67,8 @@ class Predictor(ABC):
 
     searches: ClassVar[bool] = False
     """True if answers are decoded by a search."""
+    output_suffix: ClassVar[str | None] = None
+    """Suffix of the files that the codec writes answers to, one for each; None where an answer is lines of text."""
 
     def __init__(self, task: PredictorTask, config: Any, codec: Any, model: nn.Module):
         self.task: Any = task

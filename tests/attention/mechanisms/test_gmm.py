@@ -87,7 +87,7 @@ def test_softplus_has_an_inverse():
     ("options", "message"),
     [
         ({"components": 0}, "at least one component, got components=0"),
-        pytest.param({"version": 3}, "0, 1 and 2 of Battenberg et al., got version=3", marks=pytest.mark.unhooked),
+        ({"version": 3}, "0, 1 and 2 of Battenberg et al., got version=3"),
         ({"initial_move": 0.0}, "an initial_move above 0 and an initial_width above 0.01, got 0.0 and 10.0"),
         ({"impl": "fused"}, "no kernel covers Gmm"),
     ],

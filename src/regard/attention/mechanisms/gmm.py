@@ -1,7 +1,7 @@
 """GMM attention, Graves's: the weights are a mixture of Gaussians over the positions of the keys, which only move on."""
 
 import math
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -113,7 +113,7 @@ class Gmm(Stateful):
         key: int | None = None,
         *,
         components: int = 5,
-        version: Literal[0, 1, 2] = 2,
+        version: int = 2,
         hidden: int | None = None,
         initial_move: float = 1.0,
         initial_width: float = 10.0,

@@ -1,0 +1,1 @@
+"""Speech synthesis: a text in, sound out, and the times of its words."""
