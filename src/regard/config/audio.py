@@ -128,8 +128,9 @@ class SpeechTrain(Train):
 class SpeechSearch(Search):
     """Decoding: how a transcript is searched for."""
 
-    ctc_weight: float = 0.0
-    """Weight of the CTC prefix score in the search, from 0 to 1; the rest is the decoder's."""
+    ctc_weight: float | None = None
+    """Weight of the CTC prefix score in the search, from 0 to 1; the rest is the decoder's. None: 0.3 where the model is
+    trained with CTC."""
     times: Literal["auto", "ctc", "attention"] = "auto"
     """Word times from the CTC path or from the attention; auto: CTC where the model has it."""
     excerpt_seconds: float | None = None

@@ -12,7 +12,7 @@ FOREIGN = {
     "train.max_steps": """steps n_steps num_steps train_steps num_train_steps total_steps total_num_update max_iter
         max_iters iterations num_iterations updates max_update max_updates max_num_updates""",
     "train.max_epochs": "epoch epochs n_epoch n_epochs nb_epoch num_epochs num_train_epochs max_epoch max_num_epochs",
-    "train.max_minutes": "max_time stop_time_hours max_hours max_seconds time_limit",
+    "train.max_minutes": "max_time stop_time_hours max_hours time_limit",
     "train.seed": "random_seed data_seed manual_seed rng_seed",
     "train.device": """use_cuda cuda gpu gpus ngpu no_cuda gpu_ranks world_size device_id device_ids accelerator cpu
         use_cpu""",
@@ -208,6 +208,7 @@ def meant_settings(path: str, settings: Sequence[str]) -> list[str]:
     """
     name, group = _name(path), path.partition(".")[0]
     called = {setting for keys, names in FOREIGN.items() if name in names.split() for setting in keys.split()}
+    called |= {setting for setting in settings if called and setting == f"model.{name}"}  # one of this name, too
     meant = [setting for setting in settings if setting in called]
     meant = meant or [setting for setting in settings if setting.rpartition(".")[2] == name and "." in setting]
     return [setting for setting in meant if setting.startswith(f"{group}.")] or meant

@@ -1,12 +1,11 @@
 import json
 
-import pytest
 import torch
 
 from regard.alignment.stretches import Stretch, Stretches
 from regard.alignment.times import TimedWord
 from regard.data.text.tokenizers import train
-from regard.tasks.transcribe.transcript import Transcript, find_words, join_transcripts, measure_activity
+from regard.tasks.transcribe.transcript import Transcript, find_words, join_transcripts, pool_activity, refine_words
 
 TWO = Transcript((TimedWord("kala", 0.5, 0.9, 0.75), TimedWord("mino", 1.0, 1.5)), 2.0)
 
@@ -51,7 +50,16 @@ def test_excerpts_are_joined_between_words():
 
 
 def test_activity_is_that_of_any_frame_of_a_position():
-    energy = torch.full((22,), -10.0)
-    energy[8:15] = 0.0
-    assert measure_activity(energy, 4).tolist() == [False, False, True, True, False, False]
-    assert measure_activity(torch.zeros(6), 4).tolist() == pytest.approx([True, True])
+    active = torch.zeros(22, dtype=torch.bool)
+    active[8:15] = True
+    assert pool_activity(active, 4).tolist() == [False, False, True, True, False, False]
+
+
+def test_words_are_refined_to_where_sound_begins_and_ends():
+    active = torch.zeros(100, dtype=torch.bool)
+    active[11:38] = active[45:60] = True
+    words = [TimedWord("a", 0.08, 0.4), TimedWord("b", 0.4, 0.56), TimedWord("c", 0.8, 0.9)]
+    refined = refine_words(words, active, 0.01, 0.06)
+    assert [tuple(round(second, 2) for second in word[1:3]) for word in refined] == [(0.11, 0.38), (0.45, 0.6), (0.8, 0.9)]
+    assert refine_words(words, torch.ones(100, dtype=torch.bool), 0.01, 0.06) == words
+    assert refine_words([], active, 0.01, 0.06) == []

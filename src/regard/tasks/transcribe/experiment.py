@@ -168,7 +168,7 @@ def build_small(config: SpeechConfig) -> Speech2Seq:
     parse_augmentation(config.data.augment)
     count_halvings(config.model.subsampling)
     for setting in ("train", "search"):
-        if not 0 <= (value := getattr(config, setting).ctc_weight) <= 1:
+        if not 0 <= (value := getattr(config, setting).ctc_weight or 0.0) <= 1:
             raise ConfigError(f"{setting}.ctc_weight needs to be from 0 to 1, got {value}")
     with torch.device("cpu"):  # whose filters are checked
         front = build_features(config.data)

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.alignment.ctc import time_words_by_ctc
 from regard.alignment.stretches import Stretches, find_stretches
 from regard.alignment.time_formats import FORMATS, TimeFormat
-from regard.alignment.times import time_words
+from regard.alignment.times import detect_activity, time_words
 from regard.attention.types import Encoded
 from regard.data.audio.batch import AudioExample
 from regard.data.audio.excerpts import split_frames, take_excerpts
@@ -32,8 +32,10 @@ from regard.inference.predictor import Input, text_of
 from regard.inference.sequence_predictor import SequencePredictor
 from regard.models.decoders import DecoderMemory
 from regard.models.speech2seq import Speech2Seq
-from regard.tasks.transcribe.transcript import Transcript, find_words, join_transcripts, measure_activity
+from regard.tasks.transcribe.transcript import Transcript, find_words, join_transcripts, pool_activity, refine_words
 
+CTC_WEIGHT = 0.3
+"""Weight of CTC in the search, unless another is asked for."""
 OVERLAP = 0.2
 """Share of an excerpt that it has in common with the next one."""
 
@@ -59,17 +61,25 @@ class SpeechPredictor(SequencePredictor):
             raise ConfigError(f"--times is one of {', '.join(FORMATS)}, got {value!r}")
         self.times = cast(TimeFormat, value)
 
+    @property
+    def ctc_weight(self) -> float:
+        """Weight of CTC in the search; without CTC, and by default in lower precision, 0."""
+        search = self.config.search
+        if search.ctc_weight is None:
+            return CTC_WEIGHT if self.model.ctc is not None and search.precision == "float32" else 0.0
+        if search.ctc_weight and search.precision != "float32":
+            raise ConfigError("search.ctc_weight is for search.precision=float32: the reference search adds its scores")
+        return float(search.ctc_weight)
+
     def encode(self, source: Source) -> DecoderMemory | SpeechMemory:
         """Memory of recordings, with the log-probabilities of CTC where the search needs them."""
-        if not self.config.search.ctc_weight:
+        if not self.ctc_weight:
             return cast(DecoderMemory, super().encode(source))
-        if self.config.search.precision != "float32":
-            raise ConfigError("search.ctc_weight is for search.precision=float32: the reference search adds its scores")
         encoded = self.model.read(source)
         scores = self.model.label(encoded)
         if scores is None:
             raise ConfigError(
-                f"search.ctc_weight={self.config.search.ctc_weight:g} needs a model that was trained with CTC "
+                f"search.ctc_weight={self.ctc_weight:g} needs a model that was trained with CTC "
                 "(train.ctc_weight=0.3), and this one was not; set it to 0"
             )
         return SpeechMemory(self.model.decoder.remember(encoded), encoded, scores)
@@ -78,7 +88,7 @@ class SpeechPredictor(SequencePredictor):
         """The decoder's memory, and the scores of CTC."""
         if not isinstance(memory, SpeechMemory):
             return memory, None
-        weight = self.config.search.ctc_weight
+        weight = self.ctc_weight
         return memory.decoder, Fusion((CtcPrefix(memory.ctc, memory.encoded.keep, weight),), 1 - weight)
 
     @property
@@ -165,25 +175,25 @@ class SpeechPredictor(SequencePredictor):
             scores = self.model.label(encoded) if self.config.search.times != "attention" else None
             weights = self._read_weights(encoded, spoken, hypothesis)
         step = codec.stride * codec.seconds_per_frame
-        activity, text = self.find_activity(example), codec.decode(spoken)
+        sounding, text = self.find_activity(example), codec.decode(spoken)
+        activity = None if sounding is None else pool_activity(sounding, codec.stride)
         stretches = Stretches((), ())
         if weights is not None:
             stretches = find_stretches(weights[: len(spoken)], step, activity=activity)
         units = find_words(codec.target, spoken, text)
-        if scores is not None:
-            try:
-                words = time_words_by_ctc(scores[0].cpu(), spoken, units, step, activity=activity)
-                return Transcript(tuple(words), seconds, stretches)
-            except ValueError:  # more tokens than positions: CTC has no path
-                if weights is None:
-                    raise
-        if weights is None:
+        needed = len(spoken) + sum(one == other for one, other in pairwise(spoken))
+        if scores is not None and (needed <= scores.shape[1] or weights is None):
+            words = time_words_by_ctc(scores[0].cpu(), spoken, units, step, activity=activity)
+        elif weights is not None:
+            probabilities = None if hypothesis is None else torch.tensor(hypothesis.logprobs[: len(spoken)]).exp()
+            words = time_words(weights[: len(spoken)], units, step, activity=activity, probabilities=probabilities)
+        else:
             raise ConfigError(
                 "word times need an attention over the sound or CTC, and this model has neither; train it with "
                 "train.ctc_weight=0.3 or another attention"
             )
-        probabilities = torch.tensor(hypothesis.logprobs[: len(spoken)]).exp() if hypothesis is not None else None
-        words = time_words(weights[: len(spoken)], units, step, activity=activity, probabilities=probabilities)
+        if sounding is not None:
+            words = refine_words(words, sounding, codec.seconds_per_frame, 2.5 * step)
         return Transcript(tuple(words), seconds, stretches)
 
     def _read_weights(
@@ -198,12 +208,12 @@ class SpeechPredictor(SequencePredictor):
         return self.head.read(named).cpu() if any(map(is_cross_attention, named)) else None
 
     def find_activity(self, example: AudioExample) -> Tensor | None:
-        """True at positions with sound, by the energy of the features; None for features from files, whose scale is open."""
+        """True in frames with sound, by the energy of the features; None for features from files, whose scale is open."""
         if self.codec.arrays is not None:
             return None
         features = self.codec.cache([example]).features(0)
-        energy = features[:, 0] if isinstance(self.codec.front, Mfcc) else features.mean(1)
-        return measure_activity(energy, self.codec.stride)
+        energy = features[:, 0] if isinstance(self.codec.front, Mfcc) else features.logsumexp(1)
+        return detect_activity(energy)
 
     def align_pair(self, source: Input, text: str) -> Prediction:
         """Times of a known text in a recording."""

@@ -14,30 +14,29 @@ from regard.tasks.transcribe.experiment import SpeechConfig
 
 @dataclass(frozen=True)
 class Config(SpeechConfig):
-    """A small Conformer with CTC, and an LSTM decoder with location-sensitive attention."""
+    """A small Conformer with CTC, and a Transformer decoder."""
 
-    data: AudioTextData = field(default_factory=lambda: AudioTextData(bins=40, samples=4000, batch_seconds=80.0))
+    data: AudioTextData = field(default_factory=lambda: AudioTextData(bins=40, samples=3000, batch_seconds=30.0))
     model: AudioToTextModel = field(
         default_factory=lambda: AudioToTextModel(
-            hidden_size=96,
+            hidden_size=64,
             layers=1,
             encoder="conformer",
             encoder_layers=2,
-            decoder="recurrent",
-            attention=AttentionPart("location_sensitive"),
+            decoder="transformer",
+            attention=AttentionPart("transformer"),
         )
     )
     dropout: AudioDropout = field(default_factory=AudioDropout)
     train: SpeechTrain = field(
         default_factory=lambda: SpeechTrain(
-            max_steps=400,
-            learning_rate=2e-3,
+            max_steps=1400,
+            learning_rate=3e-3,
             schedule="cosine",
             warmup_steps=50,
-            evaluate_every=100,
-            ctc_weight=0.3,
+            evaluate_every=350,
+            ctc_weight=0.5,
             label_smoothing=0.1,
-            monitor="wer",
         )
     )
     search: SpeechSearch = field(default_factory=lambda: SpeechSearch(max_length_ratio=0.5, max_length=512))

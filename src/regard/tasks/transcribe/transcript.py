@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from regard.alignment.stretches import Stretches
 from regard.alignment.time_formats import TimeFormat, format_times
-from regard.alignment.times import TimedWord, detect_activity
+from regard.alignment.times import TimedWord
 from regard.alignment.words import Units
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text.tokenizers.offsets import spans
@@ -83,11 +83,49 @@ def find_words(tokenizer: Tokenizer, tokens: Sequence[int], text: str) -> Units:
     return Units(tuple(word.group() for word in words), mask)
 
 
-def measure_activity(energy: Float[Tensor, " frames"], stride: int) -> Bool[Tensor, " positions"]:
+def pool_activity(active: Bool[Tensor, " frames"], stride: int) -> Bool[Tensor, " positions"]:
     """True at positions of the encoder's output with sound in any of their frames."""
-    active = detect_activity(energy)
     padded = F.pad(active, (0, -len(active) % stride), value=False)
     return padded.view(-1, stride).any(1)
+
+
+def refine_words(
+    words: Sequence[TimedWord], active: Bool[Tensor, " frames"], frame_seconds: float, reach: float
+) -> list[TimedWord]:
+    """Words whose ends are moved to the longest silence between each two of them, if it is within `reach` seconds.
+
+    Vectors of an encoder are several frames apart, and a short pause is seen in the frames alone.
+    """
+    edges = F.pad(~active, (1, 1), value=True).int().diff()
+    runs = [(first, last) for first, last in _list_silences(edges, len(active), frame_seconds) if last > first]
+    if not words:
+        return []
+    ends, starts = [word.end for word in words], [word.start for word in words]
+    middles = [-1.0, *((word.start + word.end) / 2 for word in words), float("inf")]
+    for place in range(len(words) + 1):
+        left = ends[place - 1] if place else starts[0]
+        right = starts[place] if place < len(words) else ends[-1]
+        near = [
+            (first, last)
+            for first, last in runs
+            if last >= left - reach and first <= right + reach and middles[place] < last and first < middles[place + 1]
+        ]
+        if not near:
+            continue
+        first, last = max(near, key=lambda run: min(run[1], right + reach) - max(run[0], left - reach))
+        if place:
+            ends[place - 1] = max(first, middles[place])
+        if place < len(words):
+            starts[place] = min(last, middles[place + 1])
+    pairs = zip(words, starts, ends, strict=True)
+    return [word._replace(start=start, end=end) if start < end else word for word, start, end in pairs]
+
+
+def _list_silences(edges: Int[Tensor, " changes"], frames: int, frame_seconds: float) -> list[tuple[float, float]]:
+    """Seconds of each run of silence; the time before the recording and after it is silent too."""
+    begins, ends = (edges == 1).nonzero()[:, 0].tolist(), (edges == -1).nonzero()[:, 0].tolist()
+    begins, ends = [0, *begins], [*ends, frames]
+    return [(first * frame_seconds, last * frame_seconds) for first, last in zip(begins, ends, strict=True)]
 
 
 def join_transcripts(parts: Sequence[Transcript], shared: Sequence[tuple[float, float]], seconds: float) -> Transcript:

@@ -97,17 +97,21 @@ def synthesise(samples: int, seed: int, rate: int = 16_000, words: Sequence[str]
 
 
 def plan_utterance(texts: Sequence[str], seed: int, rate: int = 16_000) -> Utterance:
-    """Choose the times of words and letters, the pitch, the loudness and the noise of a sentence."""
+    """Choose the times of words and letters, the pitch, the loudness and the noise of a sentence.
+
+    A word that begins with a stop begins with its burst: the closure before it is silent, as the pause is.
+    """
     chance = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 2])))
     speed, now = float(chance.uniform(0.8, 1.25)), float(chance.uniform(0.1, 0.3))
     words, letters = list[SpokenWord](), list[SpokenWord]()
     for text in texts:
-        start = now
+        start, first = now, True
         for letter in text:
             usual = 0.11 if letter in VOWELS else 0.07
             length = usual * speed * float(chance.uniform(0.8, 1.2))
             letters.append(SpokenWord(letter, now, now + length))
-            now += length
+            start += length / 2 if first and letter in STOPS else 0.0  # nobody hears where a closure after a pause begins
+            now, first = now + length, False
         words.append(SpokenWord(text, start, now))
         now += float(chance.choice([0.04, 0.1, 0.25])) * speed * float(chance.uniform(0.8, 1.2))
     return Utterance(
@@ -126,7 +130,7 @@ def synthesise_letter(letter: str, length: int, rate: int, pitch: float, chance:
     """Samples of one letter, from -1 to 1; a stop is closed for the first half and then a burst."""
     if letter in NOISES:
         sound = _filter(chance.standard_normal(length), band_response(length, rate, *NOISES[letter]))
-        envelope = np.hanning(length)
+        envelope = build_fade(length, rate)
         if letter in STOPS:
             time = np.arange(length) / rate - 0.5 * length / rate
             envelope = np.where(time < 0, 0.0, np.exp(-time / 0.012))
@@ -139,8 +143,12 @@ def synthesise_letter(letter: str, length: int, rate: int, pitch: float, chance:
     pulses = np.diff(np.floor(phase), prepend=math.floor(phase[0]) if length else 0.0)
     formants = VOWELS.get(letter) or VOICED[letter]
     sound = _filter(pulses, formant_response(length, rate, formants))
-    fade = np.minimum(1, np.minimum(np.arange(length), np.arange(length)[::-1]) / (0.01 * rate))
-    return (0.6 if letter in VOWELS else 0.3) * _scale(sound * fade)
+    return (0.6 if letter in VOWELS else 0.3) * _scale(sound * build_fade(length, rate))
+
+
+def build_fade(length: int, rate: int) -> Samples:
+    """Envelope that rises and falls within 10 ms."""
+    return np.asarray(np.minimum(1, np.minimum(np.arange(length), np.arange(length)[::-1]) / (0.01 * rate)))
 
 
 def formant_response(length: int, rate: int, formants: Sequence[float]) -> NDArray[np.complex128]:
