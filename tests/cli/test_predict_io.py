@@ -34,7 +34,8 @@ class Model:
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
-            yield place, [SimpleNamespace(text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None)]
+            answer = {"text": texts[place][::-1], "score": -1.0, "weights": None, "links": None, "boxes": None}
+            yield place, [SimpleNamespace(**answer, printed=None)]
 
 
 def inputs(*texts, wish=ConstraintSpec()):
