@@ -30,7 +30,7 @@ COUNTS |= {"beam", "beam_groups", "max_length", "mbr_candidates"}
 """Settings that are at least 1, wherever they stand; every other number is at least 0."""
 SHARES = {"label_smoothing", "ema_decay", "soft_attention_rate"}
 """Settings below 1, as all dropouts are."""
-POSITIVE = {"learning_rate", "max_epochs"}
+POSITIVE = {"learning_rate", "max_epochs", "window_ms", "hop_ms", "max_seconds", "batch_seconds", "excerpt_seconds"}
 """Settings above 0."""
 BYTES = 1 << 16
 """The most bytes of a TOML file: a config of every setting takes a tenth. """
