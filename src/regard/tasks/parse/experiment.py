@@ -50,7 +50,7 @@ def list_targets(examples: Sequence[Example], codec: TextCodec) -> dict[str, Any
         for token in example.target or ():
             text = texts[token] if token < len(texts) else ""
             quoted ^= text in QUOTES
-            open_ = token in offered and (quoted or not text or text[0].isdigit())
+            open_ = token in offered and text not in QUOTES and (quoted or not text or text[0].isdigit())
             symbols.append(CONSTANT if open_ else token)
             constants |= {token} if open_ and text else set()
         targets[tuple(symbols)] = None
