@@ -36,7 +36,7 @@ class Normalisation:
         return (features - features.mean(0)) / features.std(0, correction=0).clamp_min(LEAST)
 
     @classmethod
-    def measure(cls, corpus: Iterable[Features]) -> "Normalisation":
+    def measure(cls, corpus: Iterable[Float[Tensor, "_frames channels"]]) -> "Normalisation":
         """Normalisation by the mean and the deviation of all frames."""
         count, total, square = 0, torch.zeros(()), torch.zeros(())
         for features in corpus:
