@@ -57,15 +57,16 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """ROUGE of the summaries and of the lead, and exact match; records of one document are its references."""
-    documents = list(dict.fromkeys(sources))
-    answers = dict(zip(sources, outputs, strict=True))
-    gold: dict[str, list[str]] = {document: [] for document in documents}
-    for source, reference in zip(sources, references, strict=True):
-        gold[source].append(reference)
+    """ROUGE of the summaries and of the lead, and exact match; consecutive records of one document are its references."""
+    documents, answers, every = list[str](), list[str](), list[list[str]]()
+    for source, output, reference in zip(sources, outputs, references, strict=True):
+        if not documents or documents[-1] != source:
+            documents.append(source)
+            answers.append(output)
+            every.append([])
+        every[-1].append(reference)
     words = round(sum(len(split_words(reference)) for reference in references) / len(references))
-    texts = {"": [answers[document] for document in documents], f"{LEAD}.": [lead(text, words) for text in documents]}
-    every = [gold[document] for document in documents]
+    texts = {"": answers, f"{LEAD}.": [lead(text, words) for text in documents]}
     figures: Metrics = {
         f"{of}{name}": measured(metric, text, every) for of, text in texts.items() for name, metric in ROUGE.items()
     }
