@@ -3,8 +3,8 @@
     python an4.py FOLDER OUT [--form cepstra|deltas|mel]
 
 FOLDER has train_mfcc13_f16.npz, test_mfcc13_f16.npz and the transcriptions. OUT gets train.tsv, dev.tsv, test.tsv and the
-features. dev are 100 training utterances of every eighth speaker, who are not in train, as those of test are not. mel turns the
-cepstra back into a smooth log mel spectrogram, in which bands can be masked (SpecAugment); deltas adds their first and
+features. dev are 100 training utterances of every eighth speaker, few of whom are in train, as none of test is. mel turns
+the cepstra back into a smooth log mel spectrogram, in which bands can be masked (SpecAugment); deltas adds their first and
 second differences over time.
 """
 
@@ -21,6 +21,7 @@ SPOKEN = re.compile(r"^(?:<s>)?\s*(.*?)\s*(?:</s>)?\s*\((\S+)\)$")
 
 
 def main():
+    """Convert the corpus."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)

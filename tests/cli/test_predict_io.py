@@ -213,3 +213,16 @@ def test_the_end_of_many_inputs_is_reported_with_the_time(capsys):
     report_end(AnswerWriter(Model()), Unanswered(0, 0, 1), 0.04, quiet=False)
     report_end(AnswerWriter(Model()), Unanswered(0, 0, 1), 0.04, quiet=True)
     assert capsys.readouterr().err == "1,200 lines in 1.2 s\n1 line in 0.0 s\n"
+
+
+def test_weights_over_sentences_have_a_sentence_on_each_line():
+    class Reads(Model):
+        def outcomes(self, texts, *, done, **options):
+            weights = torch.tensor([[0.1, 0.9], [1.0, 0.0]])
+            yield 0, [Prediction("here", -0.1, ["She went.", "He slept."], ["hop 1", "hop 2"], weights)]
+
+    stream = io.StringIO()
+    write_to_stream(AnswerWriter(Reads(), align=True), inputs("a"), stream, size=1)
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == [
+        "here", "", "          hop 1 hop 2", "She went.          ██", "He slept.    ██", "",
+    ]  # fmt: skip

@@ -54,6 +54,7 @@ def test_a_command_has_the_options_that_tasks_declare_for_it():
         "plot": ("predict",),
         "question": ("predict", "view"),
         "threshold": ("predict",),
+        "times": ("predict", "align"),
     }
     shown = {command: CliRunner().invoke(app, [command, "--help"]).output for command in ("predict", "view", "evaluate")}
     for option in registry.task_options():

@@ -133,5 +133,7 @@ class SpeechSearch(Search):
     trained with CTC."""
     times: Literal["auto", "ctc", "attention"] = "auto"
     """Word times from the CTC path or from the attention; auto: CTC where the model has it."""
+    hotword_bonus: float = 1.0
+    """Score that each character of a hotword adds (--hotwords FILE), or each word where tokens are words."""
     excerpt_seconds: float | None = None
     """Longer recordings are transcribed in overlapping excerpts of so many seconds; None: data.max_seconds."""

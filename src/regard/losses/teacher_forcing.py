@@ -78,7 +78,7 @@ def teacher_forcing_loss(
     options |= {} if target.documents is None else {"documents": target.documents}
     feedback = find_feedback(model)
     decoder_input = feedback.decoder_input(batch.source, target)
-    memory = None
+    memory: Any = None
     if moment_matching or doubly_stochastic or (guided_attention and hasattr(model, "encode")):  # they need the memory too
         memory = model.encode(batch.source)
         step: Step = model.decoder(decoder_input, memory, **options)

@@ -6,13 +6,17 @@ import soundfile
 
 from regard import tasks
 from regard.errors import ConfigError, DataError, DataWarning
+from regard.losses.types import Progress
 from regard.tasks._validate import buildable
 from regard.tasks.speak.experiment import Evaluation
 from regard.training.run_directory import verify
 
 from .conftest import build_config
 
+unhooked = pytest.mark.unhooked  # a training calls so often that looking at every shape takes longer than the rest
 
+
+@unhooked
 def test_a_run_is_whole_and_has_figures_of_its_attention(run):
     directory, experiment = run
     verify(directory)
@@ -31,7 +35,7 @@ def test_a_table_of_recordings_trains(tmp_path):
     experiment, report = tasks.experiment("speak", build_config(data))
     assert report.encoded == 5
     batch = experiment.train.batch(0)
-    loss = experiment.loss(experiment.model, batch, None)
+    loss = experiment.loss(experiment.model, batch, Progress(0, 1))
     assert loss.total.isfinite()
     assert batch.target.keep.sum() == loss.tokens
 
@@ -54,6 +58,7 @@ def test_a_config_is_validated_before_data_is_read():
     buildable(build_config(model={"network": "transformer"}, attention="transformer"))
 
 
+@unhooked
 def test_a_training_whose_attention_does_not_learn_to_read_warns_once(run, monkeypatch):
     _, experiment = run
     evaluation = Evaluation("speak", experiment.config, experiment.codec, experiment.valid[:2])

@@ -9,6 +9,8 @@ from regard.errors import ConfigError, DataError
 from regard.tasks.speak.metrics import ReadingFigures
 from regard.tasks.speak.predictor import describe
 
+pytestmark = pytest.mark.unhooked  # the hook does not know the context that typer passes to a command
+
 
 def test_an_answer_is_sound_with_the_times_of_its_words(predictor):
     answer = predictor.predict("kala mino", align=True)

@@ -120,6 +120,18 @@ def test_ctc_takes_part_in_the_search(run, model):
         model.predict(path)
 
 
+def test_hotwords_are_preferred(run, model, tmp_path):
+    path = str(run[0] / "samples" / "1.wav")
+    (tmp_path / "words.txt").write_text("mino\n\nkala mino\n")
+    model.set_hotwords(str(tmp_path / "words.txt"))
+    preferred = with_search(model, hotword_bonus=20.0, max_length=12).predict(path, beam=4)
+    assert "mino" in preferred.text
+    for content, message in (("q!\n", "words.txt:1: the model cannot write 'q!'"), ("\n", "has no phrases")):
+        (tmp_path / "words.txt").write_text(content)
+        with pytest.raises(DataError, match=message):
+            model.set_hotwords(str(tmp_path / "words.txt"))
+
+
 @pytest.mark.filterwarnings("ignore::regard.errors.DataWarning")
 def test_long_recordings_are_read_in_excerpts(run, model, tmp_path):
     sound = np.concatenate([soundfile.read(run[0] / "samples" / f"{number}.wav")[0] for number in (1, 2, 1, 2)])

@@ -188,7 +188,7 @@ class SpeechCodec:
     def cache(self, examples: Sequence[SpeechExample]) -> FeatureCache:
         """Cache of the features of examples."""
         recordings = [
-            AudioExample(each.sound, each.frames, None, each.record) for each in examples if each.sound is not None
+            AudioExample(sound, frames, None, record) for _, sound, frames, record in examples if sound is not None
         ]
         return FeatureCache(recordings, self.front)
 

@@ -42,10 +42,8 @@ class Spoken(NamedTuple):
     @property
     def weights(self) -> Float[Tensor, "batch heads steps keys"]:
         """Weights of the attentions over the text: of all layers, whose heads stand side by side."""
-        return torch.cat(
-            [each.weights for name, each in self.attended.items() if is_cross_attention(name) and each.weights is not None],
-            1,
-        )
+        cross = [attended.weights for name, attended in self.attended.items() if is_cross_attention(name)]
+        return torch.cat([weights for weights in cross if weights is not None], 1)
 
 
 class PrenetDecoder(nn.Module):

@@ -13,7 +13,6 @@ from regard.data.batch import Padded
 from regard.models.encoders.recurrent import run_layer, run_layer_stepwise
 from regard.models.types import Step
 
-Data = Float[Tensor, "batch time size"]
 NAME = "decoder.cross"
 """Name of the attention of a recurrent decoder over the text."""
 
@@ -36,7 +35,9 @@ class Convolutions(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.activation = {"relu": torch.relu, "tanh": torch.tanh}[activation]
 
-    def forward(self, data: Data, keep: Bool[Tensor, "batch time"]) -> Data:
+    def forward(
+        self, data: Float[Tensor, "batch time first"], keep: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch time last"]:
         for number, layer in enumerate(self.layers):
             data = layer(data.masked_fill(~keep[..., None], 0.0).mT).mT
             if number < len(self.norms):

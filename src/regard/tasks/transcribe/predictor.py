@@ -17,13 +17,16 @@ from regard.attention.types import Encoded
 from regard.data.audio.batch import AudioExample
 from regard.data.audio.excerpts import split_frames, take_excerpts
 from regard.data.audio.features import Mfcc
+from regard.data.lines import lines
 from regard.data.modality import Source
 from regard.data.records import Record
 from regard.data.special_tokens import EOS
 from regard.decoding.attention_weights import compute_target_weights, is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec
-from regard.decoding.fusion import Fusion
+from regard.decoding.constraints.spelling import Letters
+from regard.decoding.fusion import Fusion, Scorer
 from regard.decoding.fusion.ctc import CtcPrefix
+from regard.decoding.fusion.hotwords import Hotwords
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.errors import ConfigError, DataError, DataWarning
@@ -54,6 +57,20 @@ class SpeechPredictor(SequencePredictor):
     model: Speech2Seq
     times: TimeFormat | None = None
     """Format of word times in which answers are printed (--times)."""
+
+    hotwords: tuple[Letters, ...] = ()
+    """Phrases that the search prefers (--hotwords)."""
+
+    def set_hotwords(self, path: str) -> None:
+        """Prefer the phrases of a file, one on each line; one that no tokens of the model spell is an error."""
+        phrases = [line for line in lines(path) if line.text.strip()]
+        spelt = [self.spelling.spell(self.written(line.text.strip())) for line in phrases]
+        for line, letters in zip(phrases, spelt, strict=True):
+            if letters is None:
+                raise DataError(f"{line.where}: the model cannot write {line.text.strip()!r}; leave it out")
+        if not phrases:
+            raise DataError(f"{path} has no phrases; --hotwords needs one on each line")
+        self.hotwords = tuple(letters for letters in spelt if letters)
 
     def set_times(self, value: str) -> None:
         """Print answers as words with their times."""
@@ -90,11 +107,16 @@ class SpeechPredictor(SequencePredictor):
         return SpeechMemory(self.model.decoder.remember(encoded), encoded, scores)
 
     def fuse(self, memory: DecoderMemory | SpeechMemory) -> tuple[DecoderMemory, Fusion | None]:
-        """The decoder's memory, and the scores of CTC."""
-        if not isinstance(memory, SpeechMemory):
-            return memory, None
-        weight = self.ctc_weight
-        return memory.decoder, Fusion((CtcPrefix(memory.ctc, memory.encoded.keep, weight),), 1 - weight)
+        """The decoder's memory, and the scores of CTC and of hotwords."""
+        scorers, weight = list[Scorer](), 0.0
+        if isinstance(memory, SpeechMemory):
+            weight = self.ctc_weight
+            scorers.append(CtcPrefix(memory.ctc, memory.encoded.keep, weight))
+            memory = memory.decoder
+        if self.hotwords:
+            device = next(self.model.parameters()).device
+            scorers.append(Hotwords(self.hotwords, self.spelling, self.config.search.hotword_bonus, device))
+        return memory, Fusion(tuple(scorers), 1 - weight) if scorers else None
 
     @property
     def longest_excerpt(self) -> int:
