@@ -17,7 +17,8 @@ shift 2
 : "${REGARD_DATA:?name the folder that holds ljspeech-mini}"
 case $attention in
 location_sensitive) model="--model.attention=location_sensitive --model.attention.cumulative=true" ;;
-forward | gmm | dynamic_convolution) model="--model.attention=$attention" ;;
+gmm) model="--model.attention=gmm --model.attention.initial_move=0.7 --model.attention.initial_width=3" ;;
+forward | dynamic_convolution) model="--model.attention=$attention" ;;
 transformer) model="--model.network=transformer --model.attention=transformer --model.layers=3 --train.warmup_steps=1000" ;;
 *)
   echo "ATTENTION is location_sensitive, forward, gmm, dynamic_convolution or transformer, got $attention" >&2

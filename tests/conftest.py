@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import sys
 
 os.environ.pop("COLUMNS", None)  # output is wrapped to it
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker of pytest-xdist has one core, and what it starts has no other
@@ -46,6 +47,16 @@ pytest_runtest_protocol.__code__ = pytest_runtest_protocol.__code__.replace(co_s
 @pytest.fixture(autouse=True)
 def _seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _undecided():
+    """No decision of one test, which may have replaced a kernel, is left for the next."""
+    if "regard.attention.attend" in sys.modules:
+        from regard.attention import attend, dispatch  # noqa: F401
+
+        dispatch.forget_decisions()
+        sys.modules["regard.attention.attend"].DIRECT.clear()
 
 
 @pytest.fixture(scope="session")

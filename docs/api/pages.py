@@ -29,7 +29,7 @@ CORE = (
     "Positions",
     "Visual",
 )
-TOP = ("train", "TrainedRun", "load", "ensemble", "record", "view", "find", "Prediction", "Trace")
+TOP = ("train", "TrainedRun", "load", "ensemble", "record", "view", "find", "explain", "Prediction", "Trace")
 MODULES = {
     "predictors": (
         "Predictors",

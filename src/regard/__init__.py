@@ -8,6 +8,7 @@
     with regard.record(module) as recorder:             record every attention of a PyTorch model while it runs
         module(source, target)
     regard.view(recorder.trace())                       show a trace, in a notebook or in the browser
+    regard.explain(query, key, value)                   the path that attend takes, every other, and their estimated times
     regard.find("additive")                             class of a stage or mechanism by name
 
 The command `regard` lists, trains, evaluates and exports: `regard --help`.
@@ -21,6 +22,7 @@ from regard.registry import find
 if TYPE_CHECKING:  # names that are imported when they are first used
     from regard import attention
     from regard.api import TrainedRun, train
+    from regard.attention.explain import explain
     from regard.inference.ensemble.build import ensemble
     from regard.inference.load import load
     from regard.inference.prediction import Prediction
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "attention",
     "ensemble",
+    "explain",
     "find",
     "load",
     "record",
@@ -48,6 +51,7 @@ HOMES = {
     "Trace": "regard.viewer.trace",
     "TrainedRun": "regard.api",
     "ensemble": "regard.inference.ensemble.build",
+    "explain": "regard.attention.explain",
     "load": "regard.inference.load",
     "record": "regard.viewer.record",
     "train": "regard.api",

@@ -33,16 +33,21 @@ def cache_folder(kind: str) -> Path:
 
     Where the user's cache cannot be used, a warning says why, once, and it is a temporary folder.
     """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"))
-    folder = root / NAME / kind
-    why = _create(root, folder)
+    folder = find_folder(kind)
+    why = _create(folder.parent.parent, folder)
     if why is None:
         return folder
     _warn(why)
     folder = temporary_folder() / kind
     folder.mkdir(exist_ok=True, mode=0o700)
     return folder
+
+
+def find_folder(kind: str) -> Path:
+    """The place of the folder for artefacts of one kind, which need not exist and is not checked."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(base if os.path.isabs(base) else os.path.expanduser("~/.cache"))
+    return root / NAME / kind
 
 
 @cache

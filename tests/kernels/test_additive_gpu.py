@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.attention import attend, dispatch
+from regard.attention import attend, dispatch, reference
 from regard.attention.attend import run_reference
 from regard.attention.mechanisms.location_sensitive import LocationSensitive
 from regard.attention.normalise.softmax import Softmax
@@ -261,16 +261,11 @@ def test_it_covers_both_scores_under_any_normaliser_and_scope():
     assert additive_gpu.covers(request(concat(), dtype=torch.bfloat16, normalise=Sparsemax(), scope=Dilated(2))) is None
 
 
-def test_it_pays_for_one_query_and_where_much_would_be_held(monkeypatch):
-    one, few = (request(Additive(3, 4, hidden=5), queries=queries, dtype=torch.float32) for queries in (1, 3))
-    assert additive_gpu.worthwhile(one)
-    assert not additive_gpu.worthwhile(few)
-    monkeypatch.setattr(additive_gpu, "MIN_ELEMENTS", 2 * 3 * 9 * 5)
-    assert additive_gpu.worthwhile(few)
-    monkeypatch.setattr(additive_gpu, "MIN_ELEMENTS", 2 * 2 * 3 * 9 * 5)
-    assert not additive_gpu.worthwhile(few)
-    with torch.no_grad():
-        assert additive_gpu.worthwhile(few)
+def test_its_cost_grows_with_its_hidden_units_and_less_memory_is_counted_than_the_reference_takes():
+    few, many = (request(Additive(3, 4, hidden=5), queries=queries, dtype=torch.float32) for queries in (3, 300))
+    assert additive_gpu.cost(few) <= additive_gpu.cost(many)
+    assert additive_gpu.count_work(many).memory < reference.count_work(many).memory
+    assert additive_gpu.count_work(few._replace(normalise=Sparsemax())).variant.startswith("tiles/scores/")
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):

@@ -24,7 +24,9 @@ from regard.attention.score.rotary import Rotary
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.types import Request
-from regard.kernels import decode, flash, sdpa
+from regard.kernels import decode, flash
+
+from ..costs import set_costs
 
 CHOSEN = decode.select_tiles
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_2")
@@ -136,23 +138,26 @@ def test_keys_and_values_may_have_heads_of_their_own_and_products_turn_with_the_
     torch.testing.assert_close(decode.run(asked).context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 
 
-def test_auto_takes_it_for_a_long_cache_that_is_partly_filled(monkeypatch):
-    monkeypatch.setattr(decode, "MIN_KEYS", 20)
+def test_auto_takes_it_where_it_is_cheapest(monkeypatch):
     made = request(scope=Causal(), shape=(1, 2, 1, 1, 20), offset=9)
-    half = made._replace(query=made.query.half(), keys=made.keys.half(), values=made.values.half())
-    assert dispatch.select_kernel(half, "auto") is decode
-    assert dispatch.select_kernel(half._replace(scope=Causal() & Local(3)), "auto") is decode
-    assert not decode.worthwhile(half._replace(scope=Everywhere()))
-    assert not decode.worthwhile(made)  # in single precision nobody timed it
-    assert not decode.worthwhile(half._replace(query=torch.randn(1, 2, 2, 5)))
-    assert not decode.worthwhile(half._replace(keys=half.keys[:, :, 1:]))
+    set_costs(monkeypatch, decode=1, flash=2, sdpa=3, reference=4)
+    assert dispatch.select_kernel(made, "auto") is decode
+    set_costs(monkeypatch, decode=4, flash=2, sdpa=3, reference=4)
+    assert dispatch.select_kernel(made, "auto") is flash
 
 
-def test_auto_leaves_the_rest_and_fused_takes_it():
+def test_its_cost_grows_with_the_keys_that_are_read():
+    half, whole = (request(scope=Causal(), shape=(1, 2, 1, 1, 200), offset=offset) for offset in (99, 199))
+    counts = [decode.count_work(each).counts["read"] for each in (half, whole)]
+    assert counts[0] == pytest.approx(counts[1] / 2)
+    assert decode.cost(half) <= decode.cost(whole)
+
+
+def test_fused_takes_it_where_it_is_the_cheapest_kernel(monkeypatch):
     asked = request(shape=(1, 2, 1, 1, 20))
-    assert dispatch.select_kernel(asked, "auto") is sdpa
+    set_costs(monkeypatch, decode=3, flash=4, sdpa=4, reference=1)
+    assert dispatch.select_kernel(asked, "auto") is None
     assert dispatch.select_kernel(asked, "fused") is decode
-    assert dispatch.select_kernel(asked._replace(query=torch.randn(1, 2, 2, 5)), "fused") is sdpa
     found = attend(asked.query, asked.keys, asked.values, impl="fused")
     torch.testing.assert_close(found.context, run_reference(asked).context, rtol=1e-5, atol=1e-5)
 

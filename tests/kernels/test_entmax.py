@@ -27,6 +27,8 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
 from regard.kernels import entmax, flash
 
+from ..costs import set_costs
+
 CHOSEN = entmax.select_tiles
 
 
@@ -170,15 +172,11 @@ def test_statistics_are_those_of_the_three_stages():
     torch.testing.assert_close(found, dict(expected))
 
 
-def test_auto_takes_it_where_it_was_timed_and_fused_everywhere(monkeypatch):
-    monkeypatch.setattr(entmax, "LENGTH", 8)
-    long = request(shape=(1, 1, 1, 8, 9))
-    half = long._replace(query=long.query.half(), keys=long.keys.half(), values=long.values.half())
-    assert dispatch.select_kernel(half, "auto") is entmax
-    assert dispatch.select_kernel(long, "auto") is None  # in single precision nobody timed it
-    assert dispatch.select_kernel(half._replace(query=half.query[:, :, 1:]), "auto") is None
-    assert dispatch.select_kernel(half._replace(values=torch.zeros(1, 1, 9, 65, dtype=torch.float16)), "auto") is None
+def test_auto_takes_it_where_it_is_cheapest_and_fused_everywhere(monkeypatch):
     asked = request(shape=(1, 1, 1, 2, 3))
+    set_costs(monkeypatch, entmax=1, reference=2)
+    assert dispatch.select_kernel(asked, "auto") is entmax
+    set_costs(monkeypatch, entmax=3, reference=2)
     assert dispatch.select_kernel(asked, "auto") is None
     assert dispatch.select_kernel(asked, "fused") is entmax
     found = attend(asked.query, asked.keys, asked.values, normalise=Sparsemax(), impl="fused")

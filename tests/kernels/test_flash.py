@@ -31,6 +31,8 @@ from regard.attention.types import Request
 from regard.kernels import flash, flex, sdpa
 from regard.viewer.record.external.product import Product
 
+from ..costs import set_costs
+
 STATISTICS = ("entropy", "max", "argmax", "mean_position", "spread", "received", "uniform", "top_1", "top_3")
 
 
@@ -236,11 +238,13 @@ def test_more_best_keys_than_there_are_keys_are_all_keys():
     assert found["top_5_keys"].sort(-1).values.tolist() == [[[[0, 1, 2]] * 2]]
 
 
-def test_auto_takes_it_where_pytorchs_own_kernel_would_need_more_than_one_pass():
+def test_auto_takes_it_where_it_is_cheapest(monkeypatch):
+    set_costs(monkeypatch, flash=1, sdpa=2, reference=3)
+    plain = request(shape=(1, 1, 1, 2, 3))
+    assert dispatch.select_kernel(plain, "auto") is flash
+    set_costs(monkeypatch, flash=3, sdpa=2, reference=4)
     plain = request(shape=(1, 1, 1, 2, 3))
     assert dispatch.select_kernel(plain, "auto") is sdpa
-    assert dispatch.select_kernel(plain._replace(statistics=("entropy",)), "auto") is flash
-    assert dispatch.select_kernel(plain._replace(scope=Causal() & Local(1)), "auto") is flash
     assert dispatch.select_kernel(plain._replace(score=Alibi()), "fused") is flash
     found = attend(plain.query, plain.keys, plain.values, score=Alibi(), impl="fused")
     torch.testing.assert_close(found.context, run_reference(plain._replace(score=Alibi())).context, rtol=1e-5, atol=1e-5)
@@ -338,10 +342,31 @@ def test_compiling_keeps_it_as_one_operator():
     torch.testing.assert_close(*gradients)
 
 
-def test_a_short_window_is_not_asked_of_flex(monkeypatch):
-    """Which would take the host longer than to launch it."""
-    monkeypatch.setattr(flex, "covers", None)
-    assert flash.worthwhile(request(scope=Local(3)))
+@pytest.mark.parametrize("scope", [Local(3), Causal() & Local(2)], ids=str)
+def test_a_window_is_not_compiled_for_flex(scope):
+    """Which skips the same tiles, and takes seconds to compile."""
+    assert flex.cost(request(scope=scope)) == float("inf")
+
+
+def test_padding_is_skipped_and_may_hold_anything(monkeypatch):
+    """Rows of any length, the last one without a key, and a hole in one of them."""
+    keep = torch.arange(40)[None] < torch.tensor([40, 17, 33, 0])[:, None]
+    keep[2, 5] = False
+    asked = request(scope=Padding(keep) & Causal(), shape=(4, 2, 2, 35, 40))
+    hidden = ~keep[:, None, :, None]
+    poisoned = asked._replace(
+        keys=asked.keys.masked_fill(hidden, torch.nan), values=asked.values.masked_fill(hidden, torch.nan)
+    )
+    clean = asked._replace(keys=asked.keys.masked_fill(hidden, 0.0), values=asked.values.masked_fill(hidden, 0.0))
+    sides = [[tensor.clone().requires_grad_() for tensor in each[:3]] for each in (poisoned, clean)]
+    contexts = [
+        flash.run(poisoned._replace(**dict(zip(("query", "keys", "values"), sides[0], strict=True)))).context,
+        run_reference(clean._replace(**dict(zip(("query", "keys", "values"), sides[1], strict=True)))).context,
+    ]
+    torch.testing.assert_close(*contexts, rtol=1e-5, atol=1e-5)
+    gradients = [torch.autograd.grad(context.square().sum(), side) for context, side in zip(contexts, sides, strict=True)]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
+    assert not gradients[0][1].masked_select(hidden).any()
 
 
 def test_where_no_statistics_are_asked_for_nothing_is_worked_out():

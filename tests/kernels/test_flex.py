@@ -23,6 +23,8 @@ from regard.attention.types import Attended, Request
 from regard.kernels import flash, flex
 from regard.kernels.flex_block_mask import blocks, compiled
 
+from ..costs import set_costs
+
 
 @pytest.fixture(autouse=True)
 def _on_the_cpu(monkeypatch):
@@ -117,53 +119,45 @@ def test_where_the_compiler_gives_up_the_next_kernel_takes_it_and_a_warning_says
     assert flex.covers(asked).startswith("could not be compiled for this scope: ")
 
 
-def test_it_pays_where_a_scope_hides_much_that_flash_would_read():
+def test_its_cost_is_that_of_the_tiles_that_a_scope_leaves(monkeypatch):
+    set_costs(monkeypatch, flex=1, flash=2)
     long = (1, 1, 1024, 1024)
-    assert flex.worthwhile(request(Blocks(128), long))
-    assert flex.worthwhile(request(documents(1024) & Causal(), (2, 1, 1024, 1024), (1, 1)))
-    assert not flex.worthwhile(request(Blocks(128), (1, 1, 1023, 1024)))
-    assert not flex.worthwhile(request(Dilated(2), long))  # every tile has a key to be seen
-    assert not flex.worthwhile(request(Causal() & Local(9), long))  # flash skips these itself, and is not compiled first
-    assert not flex.worthwhile(request(Causal() | Prefix(torch.tensor([3])), long))
+    blocked, strided = request(Blocks(128), long), request(Dilated(2), long)
+    few, all_tiles = flex.count_work(blocked).counts["elements"], flex.count_work(strided).counts["elements"]
+    assert few == pytest.approx(all_tiles / 8)
+    assert flex.cost(blocked) <= flex.cost(strided)
 
 
-def test_a_window_within_blocks_is_its_own_and_goes_to_flash_where_it_cannot_be():
+@pytest.mark.parametrize("scope", [Causal(), Local(9), Causal() & Local(9)], ids=str)
+def test_what_flash_skips_as_well_is_not_compiled_however_long(scope):
+    assert flex.cost(request(scope, (1, 1, 9000, 9000), (1, 1))) == float("inf")
+
+
+def test_a_window_within_blocks_goes_to_flash_where_it_cannot_be_compiled(monkeypatch):
+    set_costs(monkeypatch, flex=1, flash=2, sdpa=3, reference=4)
     asked = request(Blocks(128) & Local(9), (1, 1, 1024, 1024), (1, 1))
-    assert flex.worthwhile(asked)
     assert dispatch.select_kernel(asked, "auto") is flex
     assert dispatch.select_kernel(asked._replace(dropout=0.1), "auto") is flash
     assert dispatch.select_kernel(asked._replace(statistics=("max",)), "auto") is flash
     compiled.REFUSED[flex.build_cache_key(asked)] = "could not be compiled"
-    assert dispatch.select_kernel(asked, "auto") is flash
-    assert not flex.worthwhile(request(Blocks(128) & Local(9), (1, 1, 1023, 1024), (1, 1)))
-
-
-@pytest.mark.parametrize("scope", [Local(9), Causal() & Local(9)], ids=str)
-def test_a_window_alone_is_left_to_flash_however_long(scope):
-    asked = request(scope, (1, 1, 9000, 9000), (1, 1))
-    assert not flex.worthwhile(asked)
+    dispatch.forget_decisions()
     assert dispatch.select_kernel(asked, "auto") is flash
 
 
 def test_nothing_is_waited_for_while_a_graph_is_captured(monkeypatch):
     asked = request(Blocks(128), (1, 1, 1024, 1024), (1, 1))
     monkeypatch.setattr(blocks, "is_capturing", lambda: True)
-    assert not flex.worthwhile(asked)
+    monkeypatch.setattr(blocks, "find_block_mask", None)
+    assert flex.cost(asked) > 0
     assert flex.covers(asked) == "is compiled first, which cannot be part of a CUDA graph"
-    monkeypatch.setattr(blocks, "is_capturing", lambda: False)
-    assert flex.worthwhile(asked)
     compiled.PROGRAMS[flex.build_cache_key(asked)] = flex.run
-    monkeypatch.setattr(blocks, "is_capturing", lambda: True)
-    assert flex.worthwhile(asked)
     assert flex.covers(asked) is None
 
 
-def test_auto_takes_it_there_and_leaves_the_rest():
-    sides = [torch.randn(1, 1, 1024, 16) for _ in range(3)]
-    asked = Request(*sides, ScaledDot(), Softmax(), Blocks(128), 0.0, 0, False, ())
-    assert dispatch.select_kernel(asked, "auto") is flex
-    assert dispatch.select_kernel(asked._replace(scope=Causal()), "auto") is dispatch.KERNELS["sdpa"]
-    assert dispatch.select_kernel(asked._replace(statistics=("entropy",)), "auto") is flash
+def test_no_mask_is_formed_where_flash_is_faster_than_a_single_tile(monkeypatch):
+    set_costs(monkeypatch, flex=3, flash=2, sdpa=3, reference=4)
+    monkeypatch.setattr(blocks, "find_block_mask", None)
+    assert dispatch.select_kernel(request(Blocks(128), (1, 1, 1024, 1024), (1, 1)), "auto") is flash
 
 
 def test_it_says_why_it_does_not_cover_a_request(monkeypatch):

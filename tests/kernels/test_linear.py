@@ -15,6 +15,8 @@ from regard.attention.score.feature_map import FeatureMap
 from regard.attention.types import Request
 from regard.kernels import linear
 
+from ..costs import set_costs
+
 
 def request(
     scope=Everywhere(),
@@ -186,6 +188,7 @@ def test_statistics_come_by_a_sweep_and_equal_those_of_the_weights(scope):
 @every_scope
 def test_attend_takes_it_unless_told_otherwise(monkeypatch, scope):
     taken = []
+    set_costs(monkeypatch, linear=1, reference=2)
     monkeypatch.setattr(linear, "run", lambda request: taken.append(request) or run_reference(request))
     query, data = torch.randn(2, 1, 5, 4), torch.randn(2, 1, 7, 4)
     options = {"score": FeatureMap(), "normalise": SumToOne(), "scope": scope(7)}

@@ -159,8 +159,8 @@ def test_keys_of_another_shape_are_left_to_others():
 
 
 def test_it_is_for_a_gpu_with_triton(monkeypatch):
-    assert not short.worthwhile(request(queries=1))
-    assert short.worthwhile(request())
+    assert not short.suits_graph(request(queries=1))
+    assert short.suits_graph(request())
     monkeypatch.setattr(short, "INSTALLED", False)
     assert "needs Triton" in short.covers(request())
     monkeypatch.setattr(short, "DEVICES", ("cuda",))

@@ -5,6 +5,8 @@ normalise(scores, allowed) -> weights     turn fit into a share of attention; th
 weights @ value -> context                read
 """
 
+from collections.abc import Hashable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -45,24 +47,44 @@ def attend(
     kernel if one covers the request. Dropout applies to the weights, between normalise and combine; the weights returned are
     those before it. Padded keys may hold anything, NaN too: they are read as 0.
     """
+    if offset is None and query.ndim == key.ndim == 4:
+        offset = align_offset(query.shape[2], key.shape[2])
+    request = Request(query, key, value, score, normalise, scope, dropout, offset, weights, statistics)  # type: ignore[arg-type]
+    kind = None
+    if not (torch.compiler.is_compiling() or is_module(score)) and isinstance(impl, str) and isinstance(statistics, tuple):
+        kind = dispatch.describe_kind(request, impl)
+        if kind in DIRECT:
+            return run_request(request, impl, kind)
     check_inputs(query, key, value, score, normalise, scope, statistics)
-    for part in iterate_parts(scope):
-        if isinstance(part, Padding):
-            part.check(key.shape[0], query.shape[1], query.shape[2], key.shape[2])
-            hidden = ~part.keep.to(key.device)[:, None, :, None]
-            key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
-    request = build_request(
-        query,
-        Memory(prepare(score, key), value),
-        score=score,
-        normalise=normalise,
-        scope=scope,
-        dropout=dropout,
-        offset=offset,
-        weights=weights,
-        statistics=statistics,
-    )
-    return run_request(request, impl)
+    padded = [part for part in iterate_parts(scope) if isinstance(part, Padding)]
+    for part in padded:
+        part.check(key.shape[0], query.shape[1], query.shape[2], key.shape[2])
+    check_alignment(query, Memory(key, value), offset)
+    if kind is not None and prepare(score, key) is key and not (padded and _reads_padding(request, impl)):
+        if len(DIRECT) >= dispatch.DECISION_CACHE_SIZE:
+            DIRECT.clear()
+        DIRECT.add(kind)
+        return run_request(request, impl, kind)
+    for part in padded:
+        hidden = ~part.keep.to(key.device)[:, None, :, None]
+        key, value = key.masked_fill(hidden, 0.0), value.masked_fill(hidden, 0.0)
+    return run_request(request._replace(keys=prepare(score, key), values=value), impl)
+
+
+def is_module(score: object) -> bool:
+    """True for a score that learns, whose keys are prepared anew at every call."""
+    return isinstance(score, torch.nn.Module)
+
+
+DIRECT: set[Hashable] = set()
+"""Kinds of requests of `attend` whose arguments were checked, and whose keys and values go to a path as they are."""
+
+
+def _reads_padding(request: Request, impl: str) -> bool:
+    """True where the path that is selected would read what padded keys hold."""
+    kernel = dispatch.select_kernel(request, impl)
+    ignores = getattr(kernel, "ignores_padding", None)
+    return ignores is None or not ignores(request)
 
 
 def build_request(
@@ -84,19 +106,23 @@ def build_request(
     return Request(query, memory.keys, memory.values, score, normalise, scope, dropout, offset, weights, statistics)
 
 
-def run_request(request: Request, impl: str | dispatch.Kernel = "auto") -> Attended:
-    """Run a request by the kernel that dispatch selects, or the reference.
+def run_request(request: Request, impl: str | dispatch.Kernel = "auto", kind: Hashable = None) -> Attended:
+    """Run a request by the path that dispatch selects; `kind` is that of the request where it is known.
 
     A kernel that exceeds the GPU's resources falls back to the next; not in a graph of torch.compile, nor where `impl` is a
     kernel itself: there the error is raised.
     """
-    while (kernel := dispatch.select_kernel(request, impl)) is not None:
-        if not isinstance(impl, str) or torch.compiler.is_compiling():
-            return kernel.run(request)
+    if not isinstance(impl, str) or torch.compiler.is_compiling():
+        kernel = dispatch.select_kernel(request, impl)
+        return run_reference(request) if kernel is None else kernel.run(request)
+    if impl == "reference":
+        return run_reference(request)
+    while (decision := dispatch.decide(request, impl, kind)).run is not None:
         try:
-            return kernel.run(request)
+            return decision.run(request)
         except Exception as error:
-            dispatch.record_overflow(kernel, request, error)
+            assert decision.kernel is not None
+            dispatch.record_overflow(decision.kernel, request, error)
     return run_reference(request)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.attention.mask_cache import find_mask
 from regard.attention.per_head import repeat_heads
 from regard.attention.scope import Offset, Scope
 from regard.attention.score import is_positional
@@ -135,7 +136,7 @@ class Request(NamedTuple):
     def allowed(self) -> Bool[Tensor, "#batch #heads #queries keys"] | None:
         """The scope as a mask, or None where nothing is masked."""
         batch, heads, queries, _ = self.query.shape
-        return self.scope.allowed(batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
+        return find_mask(self.scope, batch, heads, queries, self.keys.shape[2], self.offset, self.query.device)
 
     @property
     def score_arguments(self) -> tuple[Any, ...]:

@@ -199,5 +199,21 @@ def _unexpected(error: Exception) -> str:
 
 
 # Each file adds its commands to the app, in the order in which --help lists them.
-from regard.cli import list_, show, check, bench, train, backtranslate, index, predict, evaluate, align, compare, ensemble  # noqa: E402, F401, I001
-from regard.cli import view, export, import_  # noqa: E402, F401
+from regard.cli import (  # noqa: E402, F401
+    align,
+    backtranslate,
+    bench,
+    check,
+    compare,
+    ensemble,
+    evaluate,
+    explain,
+    export,
+    import_,
+    index,
+    list_,
+    predict,
+    show,
+    train,
+    view,
+)

@@ -19,10 +19,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.attend import run_reference
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.per_head import repeat_heads
+from regard.attention.reference import find_normaliser
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 
 BLOCK = 1 << 18
 """Elements of a block for each thread: 1 MiB in float32, about the size of a core's private cache."""
@@ -42,6 +45,35 @@ def covers(request: Request) -> str | None:
     if torch.compiler.is_exporting():
         return "cannot be exported"
     return None
+
+
+def count_work(request: Request) -> Work:
+    """Divisions of all hidden units, blocks of the loop, and what the other stages do with the scores."""
+    workload = measure_workload(request)
+    rows, queries, keys = _choose_block_sizes(workload.batch, workload.queries, workload.keys, workload.size)
+    blocks = -(-workload.batch // rows) * -(-workload.queries // queries) * -(-workload.keys // keys)
+    scores = workload.pairs * max(4, workload.element)
+    counts = {
+        "blocks": float(workload.heads * blocks),
+        "hidden": workload.pairs * workload.size / 1e6,
+        "elements": workload.pairs / 1e6,
+        "products": workload.pairs * workload.value / 1e6,
+        "masked": workload.pairs * (workload.mask > 0) / 1e6,
+        "mask_call": float(workload.mask > 0),
+        "dropped": workload.pairs * workload.dropout / 1e6,
+        "measured": len(workload.statistics) * workload.pairs / 1e6,
+        "measure_call": float(len(workload.statistics)),
+        "bytes": (workload.inputs + workload.output) / 1e6,
+    }
+    trained = workload.gradient != "forward"
+    block = 4 * rows * queries * keys * workload.size
+    memory = workload.output + block + scores * (4 if trained else 2) + 8 * trained * workload.inputs // workload.element
+    return Work(f"{find_normaliser(request)}/{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("additive", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.attend import run_reference
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import iterate_parts
 from regard.attention.scope.causal import Causal
@@ -29,7 +30,8 @@ from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
-from regard.kernels.runtime import capability
+from regard.attention.workload import measure_workload
+from regard.kernels.runtime import capability, tile_work
 
 if TYPE_CHECKING:
     from regard.kernels.triton.additive.arguments import Dropout, MaskArguments
@@ -47,9 +49,6 @@ MAX_ELEMENTS = 2**31 - 2**24
 
 LEAST = 64
 """Queries of a tile, whose scores of all keys need 32-bit offsets too, and the padding of the hidden units."""
-
-MIN_ELEMENTS = 2**30
-"""Elements of PyTorch's largest intermediate from which on, with a gradient, this is taken: it saves gibibytes then."""
 
 
 def covers(request: Request) -> str | None:
@@ -89,12 +88,34 @@ def _covers_sizes(request: Request) -> str | None:
     return None
 
 
-def worthwhile(request: Request) -> bool:
-    """True for one query, and where queries x keys x hidden units is large; otherwise PyTorch is faster."""
-    batch, heads, queries, _ = request.query.shape
-    _, _, keys, hidden = request.keys.shape
-    learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in request[:3])
-    return queries == 1 or batch * heads * queries * keys * hidden >= (MIN_ELEMENTS if learns else MIN_ELEMENTS // 4)
+def count_work(request: Request) -> Work:
+    """Reciprocals of all hidden units, in tiles, and the scores of all pairs where the normaliser is not fused."""
+    workload = measure_workload(request)
+    rows, columns = 32, 64
+    programs = workload.batch * workload.heads * -(-workload.queries // rows) * -(-workload.keys // columns)
+    alone = workload.queries == 1
+    hidden = tile_work.round_up(workload.size, 16)
+    pairs = workload.pairs if alone else programs * rows * columns
+    normalise: object = request.normalise
+    fused = type(normalise) is Softmax
+    counts = {
+        "hidden": pairs * hidden * workload.visible / 1e6,
+        "depth": -(-programs // tile_work.count_multiprocessors()) * hidden / 64 * workload.visible,
+        "elements": pairs / 1e6,
+        "products": pairs * workload.value / 1e6,
+        "chunks": max(0.0, 4 * workload.pairs / max(workload.inputs, 1) - 1),
+        "bytes": (workload.inputs + workload.output) / 1e6,
+        **tile_work.count_extras(workload, pairs / 1e6),
+    }
+    scores = 4 * workload.pairs * (1 if workload.gradient == "forward" else 3)
+    memory = workload.output + (min(scores, 2 * workload.inputs) if fused and not workload.weights else scores)
+    kind = "step" if alone else "tiles"
+    return Work(f"{kind}/{'softmax' if fused else 'scores'}/{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("additive_gpu", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

@@ -8,17 +8,15 @@ may be partly filled. No backward; weights and statistics on request, one number
 
 import torch
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.per_head import repeat_heads
-from regard.attention.scope import iterate_parts
-from regard.attention.scope.causal import Causal
-from regard.attention.scope.local import Local
 from regard.attention.statistics import measure
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash
+from regard.kernels.runtime import tile_work
 from regard.kernels.triton.decode import launch
 
-MIN_KEYS = 32_768
-"""Keys from which on `auto` selects it; `regard bench decode` times it elsewhere."""
 MAX_QUERIES, MAX_ROWS = 8, 64
 """The most queries, and the most of one program, which has those of all heads that share a key head."""
 
@@ -47,19 +45,31 @@ def _covers_rows(request: Request) -> str | None:
     return None
 
 
-def worthwhile(request: Request) -> bool:
-    """True for the sizes timed on an H200: of a half-filled KV cache it takes 0.6 of the time of PyTorch with a mask.
-
-    Where a query sees all keys, PyTorch's kernel takes nine tenths of this one's time.
-    """
-    partly = any(isinstance(part, Causal | Local) for part in iterate_parts(request.scope))
-    half = request.keys.dtype in (torch.float16, torch.bfloat16)
-    return partly and half and request.query.shape[2] == 1 and request.keys.shape[2] >= MIN_KEYS
+def ignores_padding(request: Request) -> bool:
+    """True: keys and values of padding are not read."""
+    return True
 
 
-def untimed(request: Request) -> bool:
-    """True for one query: "fused" then tries it before PyTorch's kernel and flash."""
-    return request.query.shape[2] == 1
+def count_work(request: Request) -> Work:
+    """Keys and values of each head read once, by programs that share them."""
+    workload = measure_workload(request)
+    read = workload.batch * workload.key_heads * workload.keys * workload.visible * (workload.size + workload.value)
+    counts = {
+        "read": read * workload.element / 1e6,
+        "heads": workload.batch * workload.key_heads / tile_work.count_multiprocessors(),
+        "depth": workload.keys * workload.visible / 1e3,
+        "written": workload.pairs / 1e6 if workload.weights or workload.statistics else 0.0,
+        "mask_call": float(workload.rest),
+        "mask": workload.mask / 1e6 if workload.rest else 0.0,
+        "measured": float(len(workload.statistics)),
+    }
+    memory = 2 * workload.output + (4 * workload.pairs if workload.weights or workload.statistics else 0)
+    return Work(f"{workload.precision}/{workload.gradient}", counts, memory + (workload.mask if workload.rest else 0))
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("decode", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

@@ -13,20 +13,21 @@ converges from below.
 import torch
 from torch import Tensor
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.entmax import Entmax
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.normalise.sparsemax import Sparsemax
 from regard.attention.per_head import repeat_heads
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash, sdpa
+from regard.kernels.runtime import tile_work
 from regard.kernels.triton.entmax.launch import Alpha
 from regard.kernels.triton.entmax.operator import attend
 
 MAX_ALPHA = 3.0
 """The largest alpha: at 4 weights were off by 3e-5 and at 6 by 3e-3, where the stages stay within 2e-7."""
-LENGTH, SIZE = 2048, 64
-"""Queries and keys from which on, and heads up to which, `auto` selects it; `regard bench simplex` times it elsewhere."""
 
 
 def covers(request: Request) -> str | None:
@@ -46,11 +47,28 @@ def covers(request: Request) -> str | None:
     return flash.covers(request._replace(normalise=Softmax(), statistics=()))
 
 
-def worthwhile(request: Request) -> bool:
-    """True for the sizes timed on an H200: 12 to 35 times as fast as the stages at 2048, which form several matrices."""
-    query, keys, values = request.query, request.keys, request.values
-    short = min(query.shape[2], keys.shape[2]) < LENGTH
-    return not short and max(query.shape[3], values.shape[3]) <= SIZE and query.dtype != torch.float32
+def ignores_padding(request: Request) -> bool:
+    """True: keys and values of padding are not read."""
+    return True
+
+
+def count_work(request: Request) -> Work:
+    """Several passes over the keys for the threshold, and one over the values."""
+    workload = measure_workload(request)
+    rows, columns = select_tiles(request.query, request.values)[:2]
+    counts = dict(tile_work.count_tiles(workload, rows, columns, workload.visible))
+    counts |= tile_work.count_extras(workload._replace(statistics=()), counts["elements"])
+    counts["swept"] = workload.pairs / 1e6 if workload.statistics else 0.0
+    memory = workload.output + 12 * workload.batch * workload.heads * workload.queries
+    memory += workload.mask if workload.rest else 0
+    normalise: object = request.normalise
+    kind = "sparsemax" if type(normalise) is Sparsemax else "entmax"
+    return Work(f"{kind}/{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("entmax", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import repeat_heads
 from regard.attention.scope import Scope, iterate_parts
@@ -28,8 +29,9 @@ from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.score.t5 import T5
 from regard.attention.score.transformer_xl import TransformerXl
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import sdpa
-from regard.kernels.runtime import capability
+from regard.kernels.runtime import capability, tile_work
 from regard.kernels.triton.flash.arguments import ForwardOutput, Plan, StatisticsRequest
 from regard.kernels.triton.flash.configs import estimate_smallest_memory
 from regard.kernels.triton.flash.operator import attend
@@ -112,20 +114,33 @@ def _covers_room(request: Request) -> str | None:
     return None
 
 
-def worthwhile(request: Request) -> bool:
-    """True where PyTorch's kernel would need a second pass, a mask for a sliding window, or the reference.
-
-    A window combined with an unknown scope is left to `flex`, where that can be compiled.
-    """
-    from regard.kernels import flex  # it imports this module
-
+def suits_graph(request: Request) -> bool:
+    """True where PyTorch's kernel would need a second pass, a mask for a sliding window, or the reference."""
     if request.statistics or sdpa.covers(request) is not None:
         return True
-    if not any(isinstance(part, Local) for part in iterate_parts(request.scope)):
-        return False
-    if torch.compiler.is_compiling() or not flex.is_long(request):  # first: the other checks take the host longer
-        return True
-    return flex.covers(request) is not None or not flex.worthwhile(request)
+    return any(isinstance(part, Local | Padding) for part in iterate_parts(request.scope))
+
+
+def ignores_padding(request: Request) -> bool:
+    """True: keys and values of padding are not read."""
+    return True
+
+
+def count_work(request: Request) -> Work:
+    """Tiles of queries and keys between the bounds of causal and local masks."""
+    workload = measure_workload(request)
+    rows, columns = select_tiles(request.query, request.values)[:2]
+    counts = dict(tile_work.count_tiles(workload, rows, columns, workload.visible))
+    counts |= tile_work.count_extras(workload, counts["elements"])
+    counts["bias"] = counts["elements"] * isinstance(request.score, T5 | Alibi)
+    memory = workload.output + 4 * workload.batch * workload.heads * workload.queries
+    memory += workload.mask if workload.rest else 0
+    return Work(f"{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("flash", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

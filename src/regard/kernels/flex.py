@@ -14,27 +14,20 @@ from collections.abc import Hashable
 import torch
 
 from regard.attention import dispatch
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.per_head import repeat_heads
 from regard.attention.scope import iterate_parts
-from regard.attention.scope.causal import Causal
 from regard.attention.scope.document import Document
-from regard.attention.scope.everywhere import Everywhere
-from regard.attention.scope.local import Local
-from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash, sdpa
 from regard.kernels.flex_block_mask import blocks, compiled
+from regard.kernels.runtime import tile_work
 
 MIN_SIZE = 16
 """The smallest head of FlexAttention's kernels."""
-SKIPPED = (Everywhere, Padding, Causal, Local)
-"""Scopes whose empty tiles our `flash` skips as well: on an H200 a window of +-128 at 8192 takes it five sixths of the
-time, and less than nine tenths with the backward.
-"""
-MAX_SHARE, MIN_LENGTH = 0.5, 1024
-"""The largest fraction of non-empty tiles, and the fewest queries and keys, for which it pays."""
 
 
 def covers(request: Request) -> str | None:
@@ -79,23 +72,47 @@ def build_cache_key(request: Request) -> Hashable:
     return blocks.describe_structure(request.scope), moved, query.dtype, gradient, shapes, scale, query.device
 
 
-def worthwhile(request: Request) -> bool:
-    """True where it skips tiles that other kernels read, or read more slowly."""
-    if not is_long(request):
-        return False
+def count_work(request: Request) -> Work:
+    """Tiles that are not empty, and the evaluation of a scope that has tensors."""
+    return _count_work(request, _find_share(request))
+
+
+def _count_work(request: Request, share: float | int) -> Work:
+    workload = measure_workload(request)
+    counts = dict(tile_work.count_tiles(workload, blocks.TILE, blocks.TILE, share))
+    varies = bool(blocks.collect_mask_tensors(request))
+    counts["evaluated"] = workload.batch * workload.queries * workload.keys / 1e6 * varies
+    counts["strips"] = -(-workload.queries // (blocks.TILE * blocks.STRIP)) * varies
+    memory = workload.output + 4 * workload.batch * workload.heads * workload.queries
+    return Work(f"{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def _find_share(request: Request) -> float | int:
+    """Fraction of the tiles that are not empty; an estimate where it would need a synchronisation."""
+    workload = measure_workload(request)
+    known = blocks.build_cache_key(request) in blocks.CACHE
     if blocks.collect_mask_tensors(request):
-        return any(isinstance(part, Document) for part in iterate_parts(request.scope))
-    if blocks.is_capturing() and blocks.build_cache_key(request) not in blocks.CACHE:
-        return False  # the fraction would need a synchronisation
-    share = blocks.find_block_mask(request).share
-    return share is not None and share <= MAX_SHARE
+        documents = any(isinstance(part, Document) for part in iterate_parts(request.scope))
+        return workload.visible / (4 if documents else 1)
+    if not known and (blocks.is_capturing() or _is_beaten(request)):
+        return workload.visible
+    return blocks.find_block_mask(request).share or workload.visible
 
 
-def is_long(request: Request) -> bool:
-    """True if there are enough queries and keys for it to pay with this scope."""
-    if min(request.query.shape[2], request.keys.shape[2]) < MIN_LENGTH:
-        return False
-    return not all(isinstance(part, SKIPPED) for part in iterate_parts(request.scope))
+def _is_beaten(request: Request) -> bool:
+    """True if flash, which covers all that is covered here, is faster than one tile for each query."""
+    least = estimate_microseconds("flex", _count_work(request, 0.0), request.query.device)
+    return flash.cost(request) <= least
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one.
+
+    Infinite for scopes whose empty tiles flash skips as well: it needs no compilation of seconds.
+    """
+    if not measure_workload(request).rest:
+        return float("inf")
+    return estimate_microseconds("flex", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:
@@ -108,6 +125,7 @@ def run(request: Request) -> Attended:
     except (TorchDynamoException, FailOnRecompileLimitHit, compiled.UnfusedError) as error:
         first = str(error.__cause__ or error).strip().partition("\n")[0]
         compiled.REFUSED[key] = f"could not be compiled for this scope: {first}"
+        dispatch.forget_decisions()
     kernel = dispatch.select_kernel(request, "fused")  # flash covers all that is covered here
     assert kernel is not None
     name = next((name for name, registered in dispatch.KERNELS.items() if registered is kernel), "another kernel")

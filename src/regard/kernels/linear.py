@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise import widen
 from regard.attention.normalise.sum_to_one import SumToOne
 from regard.attention.per_head import repeat_heads
@@ -27,6 +28,7 @@ from regard.attention.score import build_positions
 from regard.attention.score.feature_map import FeatureMap
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 
 CHUNK = 64
 """Positions of a chunk: quadratic within it, with one state for each."""
@@ -61,6 +63,31 @@ def _covers_scope(request: Request) -> str | None:
     if isinstance(request.offset, Tensor):
         return "needs one offset for all rows where several queries are causal, got one for each row"
     return None
+
+
+def count_work(request: Request) -> Work:
+    """Products of features and values, and the chunks of a causal mask."""
+    workload = measure_workload(request)
+    causal = _is_causal(request) and workload.queries > 1
+    features = workload.batch * workload.heads * workload.size * (workload.value + 1)
+    chunks = -(-workload.queries // CHUNK) if causal else 0
+    counts = {
+        "products": features * (workload.queries + workload.keys) / 1e6,
+        "states": features * chunks / 1e6,
+        "within": workload.batch * workload.heads * chunks * CHUNK**2 * (workload.size + workload.value) / 1e6,
+        "bytes": (workload.inputs + workload.output) / 1e6,
+        "chunks": float(chunks),
+        "padded": workload.inputs * workload.padded / 1e6,
+        "swept": workload.pairs / 1e6 if workload.statistics else 0.0,
+    }
+    memory = workload.output + 4 * features * (chunks + 1) + 3 * 4 * workload.inputs // workload.element
+    kind = "causal" if causal else "whole"
+    return Work(f"{kind}/{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("linear", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

@@ -11,13 +11,16 @@ from functools import reduce
 
 import torch
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.local_window import GaussianWindow, WindowScope
 from regard.attention.scope import iterate_parts
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.score import is_positional
 from regard.attention.statistics import sweep
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash
+from regard.kernels.runtime import tile_work
 from regard.kernels.triton.flash.arguments import StatisticsRequest
 from regard.kernels.triton.flash.launch_window_sort import compute_bin_width, sort_queries
 from regard.kernels.triton.flash.operator import attend
@@ -37,6 +40,21 @@ def covers(request: Request) -> str | None:
         return f"needs one head, got {request.query.shape[1]}"
     inner = normalise.inner if isinstance(normalise, GaussianWindow) else request.normalise
     return flash.covers(request._replace(normalise=inner, statistics=()))
+
+
+def count_work(request: Request) -> Work:
+    """Tiles of keys within the windows: about the width of one for each tile of queries."""
+    workload = measure_workload(request)
+    width = max((part.width for part in iterate_parts(request.scope) if isinstance(part, WindowScope)), default=0)
+    share = min(1.0, (2 * width + 65) / max(workload.keys, 1))
+    counts = dict(tile_work.count_tiles(workload, 64, 64, share))
+    memory = workload.output + 12 * workload.batch * workload.queries
+    return Work(f"{workload.precision}/{workload.gradient}", counts, memory)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("predicted_window", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

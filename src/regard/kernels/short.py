@@ -11,6 +11,7 @@ import importlib.util
 import torch
 from torch import Tensor
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.scope import Scope, iterate_parts
 from regard.attention.scope.causal import Causal
@@ -21,8 +22,9 @@ from regard.attention.score.bilinear import Bilinear
 from regard.attention.score.dot import Dot
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash
-from regard.kernels.runtime import capability
+from regard.kernels.runtime import capability, tile_work
 from regard.kernels.triton.flash.configs import round_up
 from regard.kernels.triton.short.operator import attend_short
 
@@ -110,9 +112,28 @@ def estimate_shared_memory(request: Request) -> int:
     return ((tall + wide) * dims + wide * value_size + backward_elements) * query.element_size()
 
 
-def worthwhile(request: Request) -> bool:
+def suits_graph(request: Request) -> bool:
     """True for several queries: for one most of a program would be idle."""
     return request.query.shape[2] > 1
+
+
+def ignores_padding(request: Request) -> bool:
+    """True: keys and values of padding are not read."""
+    return True
+
+
+def count_work(request: Request) -> Work:
+    """One tile for each head."""
+    workload = measure_workload(request)
+    rows, columns = tile_work.round_to_power(workload.queries), tile_work.round_to_power(workload.keys)
+    counts = dict(tile_work.count_tiles(workload, rows, columns))
+    counts["documents"] = float(workload.rest)
+    return Work(f"{workload.precision}/{workload.gradient}", counts, workload.output)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("short", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

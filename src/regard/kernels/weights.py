@@ -14,10 +14,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.attention.cost import Work, estimate_microseconds
 from regard.attention.normalise.softmax import Softmax
 from regard.attention.score.additive import Additive
 from regard.attention.score.concat import Concat
 from regard.attention.types import Attended, Request
+from regard.attention.workload import measure_workload
 from regard.kernels import flash
 from regard.kernels.runtime import capability
 from regard.kernels.triton.flash import launch
@@ -36,6 +38,25 @@ def covers(request: Request) -> str | None:
     if torch.compiler.is_compiling():
         return "cannot be traced"
     return flash.covers(request._replace(weights=False))
+
+
+def ignores_padding(request: Request) -> bool:
+    """True: keys and values of padding are not read."""
+    return True
+
+
+def count_work(request: Request) -> Work:
+    """The pass of flash, and one that writes the weights."""
+    workload = measure_workload(request)
+    work = flash.count_work(request)
+    written = workload.pairs * (4 + workload.element)
+    counts = {**work.counts, "written": written / 1e6}
+    return Work(work.variant, counts, work.memory + written)
+
+
+def cost(request: Request) -> float:
+    """Estimated microseconds of this kernel, and of its backward where there is one."""
+    return estimate_microseconds("weights", count_work(request), request.query.device)
 
 
 def run(request: Request) -> Attended:

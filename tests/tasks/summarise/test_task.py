@@ -1,3 +1,5 @@
+import pytest
+
 from regard.data.records import Record
 from regard.tasks.summarise import task
 from regard.tasks.summarise.synthetic import write_reports
@@ -21,6 +23,8 @@ def test_records_of_one_document_are_its_references():
     figures = task.measure(outputs, references, ["The mayor was there."] * 2, task.Config())
     assert figures["rouge1"].value == figures["rougeL"].value == 100
     assert figures["rouge2"].low == 100
+    apart = task.measure([*outputs, ""], [*references, "an end"], ["one", "two", "one"], task.Config())
+    assert apart["exact"].value == pytest.approx(100 / 3), "mails of one text that stand apart are mails of their own"
     assert 0 < figures["lead.rouge1"].value < 100, "the first words of the document: the mayor"
 
 

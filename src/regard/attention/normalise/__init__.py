@@ -49,7 +49,7 @@ def hide(scores: Scores, allowed: Allowed | None) -> Scores:
     """Mask scores by minus infinity; a query without an allowed key keeps its scores, so that there is no NaN."""
     if allowed is None:
         return scores
-    return scores.masked_fill(~visible(allowed), -math.inf)
+    return scores.masked_fill(~allowed & allowed.any(-1, keepdim=True), -math.inf)
 
 
 def silence(weights: Scores, allowed: Allowed | None) -> Scores:

@@ -88,9 +88,9 @@ def _load(path: Path | str, where: str | None) -> Any:
                 return tensors.get_tensor(_choose(file, name, list(tensors.keys()))).float().numpy()
         with open_regular(file) as opened:
             if file.endswith(".npy"):
-                return np.load(opened, allow_pickle=False)
-            with np.load(opened, allow_pickle=False) as archive:
-                return archive[_choose(file, name, list(archive.files))]
+                return numpy_format.read_array(opened, allow_pickle=False)
+            with zipfile.ZipFile(opened) as archive, archive.open(f"{_choose(file, name, _members(archive))}.npy") as member:
+                return numpy_format.read_array(member, allow_pickle=False)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise _damaged(file, where, error) from error
 

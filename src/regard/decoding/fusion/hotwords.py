@@ -31,17 +31,17 @@ class Hotwords:
         if not phrases or not all(phrases):
             raise ValueError("hotwords need one phrase or more, each of at least one letter")
         self.weight = weight
-        tables, reached, kept, firsts = list[Tensor](), list[int](), list[int](), list[int]()
+        tables, reached, base, firsts = list[Tensor](), list[int](), list[int](), list[int]()
         for phrase in phrases:
             table = build_automaton(phrase, spelling)
             table[-1] = table[0]  # a complete phrase may begin again
             firsts.append(len(reached))
             tables.append(table + len(reached))
             reached += range(len(phrase) + 1)
-            kept += [*range(len(phrase)), 0]
+            base += [*range(len(phrase)), 0]
         self.table = torch.cat(tables).long().to(device)
         self.firsts = torch.tensor(firsts, device=device)
-        self.reached, self.kept = (torch.tensor(depths, dtype=torch.float32, device=device) for depths in (reached, kept))
+        self.reached, self.base = (torch.tensor(depths, dtype=torch.float32, device=device) for depths in (reached, base))
 
     def start(self, sentences: Sequence[int]) -> States:
         """Nothing is matched yet."""
@@ -56,4 +56,4 @@ class Hotwords:
         deepest = self.reached[self.table[state[:, 0]]]
         for column in state.T[1:]:
             deepest = torch.maximum(deepest, self.reached[self.table[column]])
-        return deepest - self.kept[state].max(1, keepdim=True).values
+        return deepest - self.base[state].max(1, keepdim=True).values

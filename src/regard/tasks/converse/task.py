@@ -49,7 +49,8 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
         [record for number, turns in enumerate(part, 1) for record in list_answers(turns, f"dialogue:{number}")]
         for part in parts
     )
-    return first, second
+    sources = {record.source for record in second}
+    return [record for record in first if record.source not in sources], second  # some requests begin alike
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:

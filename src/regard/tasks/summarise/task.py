@@ -8,7 +8,7 @@ from regard.config import Data, Model, Search, Train
 from regard.data.records import Record
 from regard.data.text import synthetic
 from regard.metrics.rouge import Rouge, split_words
-from regard.metrics.text import Metrics
+from regard.metrics.text import ExactMatch, Metrics
 from regard.metrics.text import measure as measured
 from regard.tasks.kinds.text import TextConfig
 from regard.tasks.summarise.synthetic import write_reports
@@ -57,16 +57,20 @@ def synthesise(samples: int, seed: int) -> tuple[list[Record], list[Record]]:
 
 
 def measure(outputs: Sequence[str], references: Sequence[str], sources: Sequence[str], config: TextConfig) -> Metrics:
-    """ROUGE-1, ROUGE-2 and ROUGE-L of the summaries and of the lead; records of one document are its references."""
-    documents = list(dict.fromkeys(sources))
-    answers = dict(zip(sources, outputs, strict=True))
-    gold: dict[str, list[str]] = {document: [] for document in documents}
-    for source, reference in zip(sources, references, strict=True):
-        gold[source].append(reference)
+    """ROUGE of the summaries and of the lead, and exact match; consecutive records of one document are its references."""
+    documents, answers, every = list[str](), list[str](), list[list[str]]()
+    for source, output, reference in zip(sources, outputs, references, strict=True):
+        if not documents or documents[-1] != source:
+            documents.append(source)
+            answers.append(output)
+            every.append([])
+        every[-1].append(reference)
     words = round(sum(len(split_words(reference)) for reference in references) / len(references))
-    texts = {"": [answers[document] for document in documents], f"{LEAD}.": [lead(text, words) for text in documents]}
-    every = [gold[document] for document in documents]
-    return {f"{of}{name}": measured(metric, text, every) for of, text in texts.items() for name, metric in ROUGE.items()}
+    texts = {"": answers, f"{LEAD}.": [lead(text, words) for text in documents]}
+    figures: Metrics = {
+        f"{of}{name}": measured(metric, text, every) for of, text in texts.items() for name, metric in ROUGE.items()
+    }
+    return {**figures, "exact": measured(ExactMatch(), texts[""], every)}
 
 
 def lead(document: str, words: int) -> str:

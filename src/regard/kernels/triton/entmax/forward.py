@@ -6,7 +6,15 @@ import triton
 import triton.language as tl
 
 from regard.kernels.triton.entmax.probabilities import compute_entmax_weights, compute_masked_scores, load_alpha_minus_one
-from regard.kernels.triton.flash.tile import find_first_position, find_key_bounds, load_rows, sample_dropout, store_rows
+from regard.kernels.triton.flash.tile import (
+    SCAN,
+    find_first_position,
+    find_kept_bounds,
+    find_key_bounds,
+    load_rows,
+    sample_dropout,
+    store_rows,
+)
 
 
 @triton.jit
@@ -51,6 +59,9 @@ def forward(
     alpha_minus_one = load_alpha_minus_one(alphas, alpha, h)
     q = load_rows(query, b, h, m, inside, size, D)
     begin, end = find_key_bounds(q0, first, keys, window, None, inside, 0.0, M, N, CAUSAL, WINDOWED)
+    if keep is not None:
+        hole, last = find_kept_bounds(keep, b, keys, SCAN)  # noqa: RUF059  # _ would be carried by loops
+        end = tl.minimum(end, last)
 
     row_max = tl.full([M], float("-inf"), tl.float32)
     has_nan = tl.zeros([M], tl.int32)  # NaN is lost in a maximum and below every threshold

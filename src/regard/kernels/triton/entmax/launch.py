@@ -13,6 +13,7 @@ from regard.kernels.triton.flash.arguments import (
     build_tensor_arguments,
     build_tile_arguments,
     launch_fitting,
+    launch_kernel,
     pack_rows,
 )
 from regard.kernels.triton.flash.configs import round_up
@@ -62,9 +63,8 @@ def forward(query: Tensor, keys: Tensor, values: Tensor, plan: Plan, alpha: Alph
 
     def start(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
-        programs.forward[grid](
-            *sides, *rest, **_build_compile_arguments(values, plan, alpha), **build_tile_arguments(query, tiles)
-        )
+        kind = _build_compile_arguments(values, plan, alpha)
+        launch_kernel(programs.forward, grid, (*sides, *rest), **kind, **build_tile_arguments(query, tiles))
 
     launch_fitting("forward", start, plan.tiles, query, values, "entmax")
     return output
@@ -87,11 +87,13 @@ def backward(
 
     def launch_dq(tiles: list[int]) -> None:
         grid = -(-queries // tiles[0]), batch * heads
-        programs.write_dq[grid](*sides, d_query, d_alpha, *rest, **kind, **build_tile_arguments(query, tiles))
+        first = *sides, d_query, d_alpha, *rest
+        launch_kernel(programs.write_dq, grid, first, **kind, **build_tile_arguments(query, tiles))
 
     def launch_dkv(tiles: list[int]) -> None:
         grid = -(-keys.shape[2] // tiles[1]), batch * keys.shape[1]
-        programs.write_dkv[grid](*sides, d_keys, d_values, *rest, **kind, **build_tile_arguments(query, tiles))
+        first = *sides, d_keys, d_values, *rest
+        launch_kernel(programs.write_dkv, grid, first, **kind, **build_tile_arguments(query, tiles))
 
     tiles = [min(tile, 64) for tile in plan.tiles[:2]] + plan.tiles[2:]  # the backward holds twice as much as the forward
     launch_fitting("write_dq", launch_dq, tiles, query, values, "entmax")

@@ -16,11 +16,13 @@ import triton
 import triton.language as tl
 
 from regard.kernels.triton.flash.tile import (
+    SCAN,
     compute_gaussian_factor,
     compute_tile_mask,
     compute_tile_scores,
     compute_window_distances,
     find_first_position,
+    find_kept_bounds,
     find_key_bounds,
     find_query_bounds,
     find_query_indices,
@@ -98,6 +100,9 @@ def write_dq(
     low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
         low = find_whole_tiles(low, high, keys, N)
+    if keep is not None and centres is None:
+        hole, end = find_kept_bounds(keep, b, keys, SCAN)  # noqa: RUF059  # _ would be carried by loops
+        high = tl.minimum(high, end)
     for k0 in range(low, high, N):
         n = k0 + tl.arange(0, N)
         valid = None if EVEN else load_padding(keep, b, n, keys)
@@ -144,6 +149,8 @@ def write_dkv(
     dk = tl.zeros([N, D], tl.float32)
     dv = tl.zeros([N, V], tl.float32)
     low, high = find_query_bounds(k0, first, queries, window, M, N, CAUSAL, WINDOWED)
+    if keep is not None:
+        high = high * tl.max(valid.to(tl.int32), 0)  # no query for a tile of padding alone
     for member in range(group):
         h = key_head * group + member
         head = b * heads + h

@@ -9,12 +9,14 @@ from regard.kernels.triton.flash import statistics
 from regard.kernels.triton.flash.tile import (
     LN2,
     LOG2E,
+    SCAN,
     compute_gaussian_factor,
     compute_tile_mask,
     compute_tile_scores,
     compute_window_distances,
     find_first_position,
     find_full_tiles_end,
+    find_kept_bounds,
     find_key_bounds,
     find_query_indices,
     find_whole_tiles,
@@ -126,9 +128,13 @@ def forward(
     low, high = find_key_bounds(q0, first, keys, window, centre, inside, width, M, N, CAUSAL, WINDOWED)
     if EVEN:
         low = find_whole_tiles(low, high, keys, N)
+    whole = keys
+    if keep is not None and centres is None:
+        whole, end = find_kept_bounds(keep, b, keys, SCAN)
+        high = tl.minimum(high, end)
     start = low
-    if keep is None and mask is None and bias is None and centres is None and not WINDOWED:
-        start = find_full_tiles_end(q0, first, keys, N, CAUSAL)
+    if mask is None and bias is None and centres is None and not WINDOWED:
+        start = find_full_tiles_end(q0, first, whole, N, CAUSAL)
         for k0 in range(low, start, N):
             state, parts, acc = process_tile(
                 state, parts, acc, q, key, value, bias, centre, keep, mask, seed,

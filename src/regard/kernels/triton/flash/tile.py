@@ -13,6 +13,8 @@ from regard.kernels.triton.flash.window_sort import find_bin
 
 LOG2E = tl.constexpr(1.4426950408889634)
 LN2 = tl.constexpr(0.6931471805599453)
+SCAN = tl.constexpr(1024)
+"""Keys of a padding mask that are read at a time."""
 FAR, WHOLE = tl.constexpr(launch_window_sort.FAR), tl.constexpr(launch_window_sort.PADDING)
 
 
@@ -119,6 +121,20 @@ def load_padding(keep, b, n, keys):
     if keep is not None:
         valid &= tl.load(keep[0] + b.to(tl.int64) * keep[1] + n, mask=valid, other=0) != 0
     return valid
+
+
+@triton.jit
+@no_type_check
+def find_kept_bounds(keep, b, keys, BLOCK: tl.constexpr):
+    """First key that is padding, and the end of the last one that is not, of a row of the batch."""
+    hole = keys
+    end = keys - keys
+    for k0 in range(0, keys, BLOCK):
+        n = k0 + tl.arange(0, BLOCK)
+        valid = tl.load(keep[0] + b.to(tl.int64) * keep[1] + n, mask=n < keys, other=0) != 0
+        end = tl.maximum(end, tl.max(tl.where(valid, n + 1, 0), 0))
+        hole = tl.minimum(hole, tl.min(tl.where(valid | (n >= keys), keys, n), 0))
+    return hole, end
 
 
 @triton.jit

@@ -3,17 +3,19 @@
 The output has the memory layout (batch, position, head, dim), so that concatenating the heads copies nothing.
 """
 
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.kernels.runtime.launch_cache import launch_cached
+from regard.kernels.runtime.tiles import use_device
+from regard.kernels.triton.flash.configs import round_up
+
 Three = tuple[Tensor, Tensor, Tensor]
 
 
-@torch.library.custom_op("regard::brief", mutates_args=())
 def attend_short(
     query: Tensor,
     keys: Tensor,
@@ -27,8 +29,30 @@ def attend_short(
 ) -> Tensor:
     """Context of every query; `offset` is the position of the first.
 
-    In packed rows `query_documents` and `key_documents` number the documents of the queries and the keys.
+    In packed rows `query_documents` and `key_documents` number the documents of the queries and the keys. Eager PyTorch
+    uses an autograd function: an operator of torch.library costs the host as much as the launch.
     """
+    arguments = keep, query_documents, key_documents, causal, offset, scale
+    if torch.compiler.is_compiling():
+        context: Tensor = forward_operator(query, keys, values, *arguments)
+        return context
+    if torch.is_grad_enabled() and (query.requires_grad or keys.requires_grad or values.requires_grad):
+        return EagerAttention.apply(query, keys, values, arguments)  # type: ignore[no-untyped-call]
+    return compute(query, keys, values, *arguments)
+
+
+def compute(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    keep: Tensor | None,
+    query_documents: Tensor | None,
+    key_documents: Tensor | None,
+    causal: bool,
+    offset: int,
+    scale: float,
+) -> Tensor:
+    """Forward operator: the context of every query."""
     from regard.kernels.triton.short import kernel as program
 
     query, keys, values = map(make_dense, (query, keys, values))
@@ -38,7 +62,10 @@ def attend_short(
     return context
 
 
-@attend_short.register_fake
+forward_operator = torch.library.custom_op("regard::brief", compute, mutates_args=())
+
+
+@forward_operator.register_fake
 def _(query: Tensor, keys: Tensor, values: Tensor, *rest: Any) -> Tensor:
     return allocate_output(query, values.shape[3])
 
@@ -101,7 +128,25 @@ def allocate_gradients(query: Tensor, keys: Tensor, values: Tensor) -> Three:
     return (whole[0], whole[1], whole[2]) if count == 3 else (allocate_output(query), whole[0], whole[1])
 
 
-attend_short.register_autograd(_backward, setup_context=_save)
+forward_operator.register_autograd(_backward, setup_context=_save)
+
+
+class EagerAttention(torch.autograd.Function):
+    """Autograd function of attention of short sequences; what has no gradient is one argument."""
+
+    @staticmethod
+    def forward(ctx, query, keys, values, arguments):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(query, keys, values, *arguments[:3])
+        ctx.numbers = arguments[3:]
+        return compute(query, keys, values, *arguments)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_context):  # type: ignore[no-untyped-def]
+        query, keys, values, *scope = ctx.saved_tensors
+        gradients = allocate_gradients(query, keys, values)
+        _launch_backward(gradients, d_context, query, keys, values, *scope, *ctx.numbers)
+        return *gradients, None
 
 
 def make_dense(data: Float[Tensor, "batch heads time size"]) -> Float[Tensor, "batch heads time size"]:
@@ -120,30 +165,26 @@ def allocate_output(
 def _launch(
     program: Any, tensors: tuple[Tensor | None, ...], query: Tensor, values: Tensor, causal: bool, offset: int, scale: float
 ) -> None:
-    import triton
-
     (batch, heads, queries, size), (keys, value) = query.shape, values.shape[2:]
     strides = [stride for tensor in tensors if tensor is not None and tensor.ndim == 4 for stride in tensor.stride()[:3]]
-    rows, columns, dims, wide = (max(16, triton.next_power_of_2(extent)) for extent in (queries, keys, size, value))
     keep, query_documents, key_documents = (None if tensor is None else tensor.contiguous() for tensor in tensors[3:6])
     tensors = (*tensors[:3], keep, query_documents, key_documents, *tensors[6:])
-    with torch.cuda.device(query.device) if query.is_cuda else nullcontext():  # the device of Triton's launch
-        program[(batch * heads,)](
-            *tensors,
-            *strides,
-            heads,
-            queries,
-            keys,
-            size,
-            value,
-            offset,
-            scale,
-            ROWS=rows,
-            KEYS=columns,
-            DIMS=dims,
-            VALUES=wide,
-            KEEP=keep is not None,
-            CAUSAL=causal,
-            PACKED=query_documents is not None,
+    rows, columns, dims, wide = map(round_up, (queries, keys, size, value))
+    constants = {
+        "ROWS": rows,
+        "KEYS": columns,
+        "DIMS": dims,
+        "VALUES": wide,
+        "KEEP": keep is not None,
+        "CAUSAL": causal,
+        "PACKED": query_documents is not None,
+    }
+    numbers = heads, queries, keys, size, value, offset, scale
+    with use_device(query.device):  # that of Triton's launch
+        launch_cached(
+            program,
+            (batch * heads, 1, 1),
+            constants,
+            (*tensors, *strides, *numbers),
             num_warps=2 if max(rows, columns) <= 32 else 4,
         )
