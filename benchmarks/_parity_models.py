@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import _bare  # noqa: F401
 from _parity import DEVICE, GPU, LENGTH, Found, Verdict, judged, padding, request
-from regard.attention import expected_monotonic, masked_norm
+from regard.attention import dispatch, expected_monotonic, masked_norm
 from regard.attention.attend import run_reference
 from regard.attention.mechanisms.local_m import LocalM
 from regard.attention.mechanisms.local_p import LocalP
@@ -260,11 +260,13 @@ def without(*kernels: Any) -> Iterator[None]:
     before = [kernel.DEVICES for kernel in kernels]
     for kernel in kernels:
         kernel.DEVICES = ()
+    dispatch.forget_decisions()
     try:
         yield
     finally:
         for kernel, devices in zip(kernels, before, strict=True):
             kernel.DEVICES = devices
+        dispatch.forget_decisions()
 
 
 def cases() -> dict[str, Callable[[torch.dtype], Verdict]]:

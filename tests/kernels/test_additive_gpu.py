@@ -26,6 +26,8 @@ if torch.cuda.is_available():
 from regard.kernels.triton.additive import operator
 from regard.kernels.triton.additive.arguments import ReadTile, Tiles
 
+from ..costs import set_costs
+
 SMALL = {
     "rows": 16,
     "columns": 16,
@@ -296,7 +298,9 @@ def test_what_cannot_be_traced_is_refused(monkeypatch):
     assert additive_gpu.covers(asked) == "cannot be exported"
 
 
-def test_on_a_cpu_it_is_left_out():
+def test_on_a_cpu_it_is_left_out(monkeypatch):
+    monkeypatch.setattr(additive_gpu, "DEVICES", ("cuda",))
+    set_costs(monkeypatch, additive_gpu=1, additive=2, reference=3)
     query, key = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 5, 4)
     assert dispatch.select_kernel(request(additive(), dtype=torch.float32), "auto") is dispatch.KERNELS["additive"]
     assert attend(query, key, key, score=additive()).context.shape == (1, 1, 2, 4)

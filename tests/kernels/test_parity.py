@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ..costs import set_costs
+
 pytest.importorskip("triton", reason="Triton is for Linux")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/parity.py checks on a GPU", allow_module_level=True)
@@ -40,6 +42,7 @@ def cases(monkeypatch):
         monkeypatch.setattr(module, "DEVICES", module.DEVICES)
     for module, name in ((flash, "select_tiles"), (entmax, "select_tiles"), (decode, "select_tiles"), (operator, "TILES")):
         monkeypatch.setattr(module, name, getattr(module, name))
+    set_costs(monkeypatch, additive_gpu=1, short=2, decode=3, flash=4, entmax=5, sdpa=6, flex=7, linear=8, reference=9)
     return _parity
 
 

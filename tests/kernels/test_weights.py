@@ -31,6 +31,8 @@ from regard.kernels import flash, weights
 from regard.kernels.runtime import capability
 from regard.viewer.record.hooks import Listening, Wanted
 
+from ..costs import set_costs
+
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
@@ -97,7 +99,8 @@ def test_a_query_that_sees_nothing_has_no_weights_and_the_tanh_of_large_numbers_
     torch.testing.assert_close(found[:, :, 1].sum(-1), torch.ones(2, 1))
 
 
-def test_all_weights_come_with_the_context_of_one_pass():
+def test_all_weights_come_with_the_context_of_one_pass(monkeypatch):
+    set_costs(monkeypatch, weights=1, reference=2)
     asked = request(scope=Causal(), key_heads=1, statistics=("entropy",))
     assert dispatch.select_kernel(asked, "auto") is weights
     found, expected = weights.run(asked), run_reference(asked)

@@ -244,8 +244,12 @@ def _zero_padding(request: Request) -> list[Tensor]:
 
 
 def is_moderate(data: Tensor) -> bool:
-    """True if all numbers are finite, and small enough for products of them: their sum of squares fits into float32."""
-    return math.isfinite(torch.linalg.vector_norm(data.detach(), dtype=torch.float32).item())
+    """True if all numbers are finite, and small enough for products of them: their sum of squares fits into float32.
+
+    Of float64 numbers it has to fit into float64.
+    """
+    wide = torch.promote_types(data.dtype, torch.float32)
+    return math.isfinite(torch.linalg.vector_norm(data.detach(), dtype=wide).item())
 
 
 def _has_choice(request: Request) -> bool:

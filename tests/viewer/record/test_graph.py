@@ -64,7 +64,7 @@ def test_a_bahdanau_model_by_hand():
         "normalise": "Softmax",
         "scope": "Everywhere",
         "heads": 1,
-        "kernel": "additive",
+        "kernel": "reference",
         "calls": 3,
     }
     assert {pair: (edge.shape, edge.role) for pair, edge in edges(graph).items()} == {
