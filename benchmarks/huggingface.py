@@ -133,6 +133,10 @@ def time_call(call: Callable[[], Any], device: torch.device) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
+def name_hardware(device: torch.device) -> str:
+    return torch.cuda.get_device_name() if device.type == "cuda" else hardware()
+
+
 def synchronise(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
@@ -202,7 +206,11 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     where = dict(
-        zip(WHERE, [hardware(), f"python {platform.python_version()} torch {torch.__version__}", commit()], strict=True)
+        zip(
+            WHERE,
+            [name_hardware(device), f"python {platform.python_version()} torch {torch.__version__}", commit()],
+            strict=True,
+        )
     )
     new = not RESULTS.exists()
     with RESULTS.open("a", newline="") as file:
