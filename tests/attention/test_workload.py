@@ -12,7 +12,7 @@ from regard.attention.scope.local import Local
 from regard.attention.scope.padding import Padding
 from regard.attention.score.scaled_dot import ScaledDot
 from regard.attention.types import Request
-from regard.attention.workload import LATEST, find_gradient, measure_workload
+from regard.attention.workload import SHARED, find_gradient, measure_workload, share_workload
 
 KEEP = torch.tensor([[True] * 5, [True, True, False, False, False]])
 
@@ -114,9 +114,11 @@ def test_an_offset_of_each_row_gives_a_mask_of_each_row():
     assert measure_workload(build(offset=torch.tensor([0, 2]))).mask == 0
 
 
-def test_a_request_is_measured_once():
+def test_a_request_is_measured_once_for_all_paths_and_forgotten():
     request = build()
-    first = measure_workload(request)
-    assert measure_workload(request) is first
-    assert measure_workload(build()) is not first
-    assert len(LATEST) == 1
+    with share_workload(request):
+        first = measure_workload(request)
+        assert measure_workload(request) is first
+        assert measure_workload(build()) is not first
+    assert measure_workload(request) is not first
+    assert SHARED.latest is None

@@ -21,6 +21,7 @@ from regard.attention.scope.causal import Causal
 from regard.attention.scope.everywhere import Everywhere
 from regard.attention.scope.local import Local
 from regard.attention.scope.padding import Padding
+from regard.attention.workload import share_workload
 
 if TYPE_CHECKING:
     from regard.attention.types import Attended, Request
@@ -151,17 +152,18 @@ def select_path(paths: list[Path]) -> str | None:
 
 def list_paths(request: "Request") -> list[Path]:
     """Every path with its estimated time and memory, or its reason; the reference comes last."""
-    paths = []
-    for name, kernel in KERNELS.items():
-        reason = find_refusal(kernel, request)
-        if reason is not None:
-            paths.append(Path(name, float("inf"), float("inf"), reason))
-            continue
-        estimate, count = getattr(kernel, "cost", None), getattr(kernel, "count_work", None)
-        taken = estimate(request) if estimate else 0.0
-        paths.append(Path(name, taken, count(request).memory if count and math.isfinite(taken) else 0.0))
-    work = reference.count_work(request)
-    return [*paths, Path(reference.NAME, reference.cost(request), work.memory)]
+    with share_workload(request):
+        paths = [_estimate_path(name, kernel, request) for name, kernel in KERNELS.items()]
+        return [*paths, Path(reference.NAME, reference.cost(request), reference.count_work(request).memory)]
+
+
+def _estimate_path(name: str, kernel: Kernel, request: "Request") -> Path:
+    reason = find_refusal(kernel, request)
+    if reason is not None:
+        return Path(name, float("inf"), float("inf"), reason)
+    estimate, count = getattr(kernel, "cost", None), getattr(kernel, "count_work", None)
+    taken = estimate(request) if estimate else 0.0
+    return Path(name, taken, count(request).memory if count and math.isfinite(taken) else 0.0)
 
 
 def describe_kind(request: "Request", impl: str) -> Hashable:

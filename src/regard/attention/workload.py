@@ -1,5 +1,8 @@
 """Workload of a request: the sizes from which every path estimates its time and memory."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -64,15 +67,24 @@ class Workload(NamedTuple):
         return context + (self.inputs if self.gradient == "training" else 0)
 
 
-LATEST: list[tuple[Request, Workload]] = []
-"""The request that was measured last: all paths ask about the same one in turn."""
+SHARED = threading.local()
+"""Workload of the request whose paths are asked at present, by thread."""
+
+
+@contextmanager
+def share_workload(request: Request) -> Iterator[None]:
+    """All paths that are asked about a request inside read one workload, which is forgotten at the end."""
+    SHARED.latest = request, _measure(request)
+    try:
+        yield
+    finally:
+        SHARED.latest = None
 
 
 def measure_workload(request: Request) -> Workload:
     """The workload of a request."""
-    if not LATEST or LATEST[0][0] is not request:
-        LATEST[:] = [(request, _measure(request))]
-    return LATEST[0][1]
+    latest: tuple[Request, Workload] | None = getattr(SHARED, "latest", None)
+    return latest[1] if latest is not None and latest[0] is request else _measure(request)
 
 
 def _measure(request: Request) -> Workload:

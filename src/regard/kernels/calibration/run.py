@@ -12,7 +12,6 @@ import torch
 
 from regard.attention import dispatch, reference
 from regard.attention.cost import Profile, find_own_path, name_processor, write_profile
-from regard.attention.workload import LATEST
 from regard.kernels import sdpa
 from regard.kernels.calibration.fit import Row, fit_profile
 from regard.kernels.calibration.measure import build_raw_request, list_ways, measure_ways
@@ -57,7 +56,6 @@ def measure_sample(rng: random.Random, device: str, limits: Limits | None = None
         times = measure_ways(ways, REQUEST_SECONDS)
         request = build_raw_request(call)
         rows = [Row(name.partition(":")[0], *count_path(name, request), taken) for name, taken in times.items()]
-    LATEST.clear()
     return rows
 
 
@@ -80,7 +78,6 @@ def warm_samples(samples: list[Sample], device: str, seconds: float) -> None:
                 for name, way in list_ways(call).items():
                     if name != reference.NAME:
                         way()
-        LATEST.clear()
 
 
 def _sample(rng: random.Random, device: str, limits: Limits | None) -> Sample:
