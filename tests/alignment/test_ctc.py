@@ -28,6 +28,15 @@ def test_the_best_path_is_the_best_of_all_paths_that_spell_the_text(tokens):
     assert found.segments.tolist() == runs
 
 
+def test_a_text_may_have_more_tokens_than_a_step_has_numbers():
+    tokens = [1 + place % 2 for place in range(100)]
+    log_probs = torch.full((200, 3), math.log(0.01))
+    log_probs[range(0, 200, 2), tokens] = log_probs[1::2, 0] = math.log(0.98)
+    path = align_ctc(log_probs, tokens)
+    assert path.segments.tolist() == [[2 * place, 2 * place + 1] for place in range(100)]
+    assert path.log_probability == pytest.approx(200 * math.log(0.98))
+
+
 def test_words_extend_from_their_spikes_to_the_pause_and_no_further_than_their_reach():
     log_probs = torch.full((30, 3), math.log(0.01))
     log_probs[:, 0] = math.log(0.98)

@@ -92,3 +92,12 @@ def test_what_is_too_long_is_told_apart_from_what_is_unknown(reasons, text):
     told = missed.summarise(3, sum(reasons.values()), reasons=Counter(reasons))
     assert told == f"a.txt:3 {text} Everything else is answered"
     assert "or more than the 8 tokens" in missed.summarise(3, 9, reasons=Counter(reasons)), "some are of an earlier run"
+
+
+def test_an_error_keeps_its_place_in_the_sentence_and_no_other_is_called_answered(capsys):
+    missed = BadInputs("stories.txt", tokens=9, alone=True)
+    missed.note(1, "x", DataError("input:1 has a question without a word"))
+    assert capsys.readouterr().err == "regard: stories.txt:1 has a question without a word\n"
+    told = missed.summarise(1, 1, reasons=Counter(unreadable=1))
+    assert told == "stories.txt:1 has an error that is named above; its answer was left empty"
+    assert missed.summarise(1, 2, reasons=Counter(unreadable=2)).endswith("such answers are left empty")

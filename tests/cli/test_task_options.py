@@ -25,7 +25,10 @@ class Model(ForwardPredictor):
 
 @pytest.mark.parametrize("name", WRITING)
 def test_an_option_for_models_that_write_is_refused_for_one_that_does_not(name):
-    with pytest.raises(ConfigError, match=rf"--{name} is for models that write text, and this one \(classify\) writes none"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"--{name.replace('_', '-')} is for models that write text, and this one \(classify\) writes none",
+    ):
         Model().check_search_options({name: "given"}, [])
 
 

@@ -73,7 +73,7 @@ def _find_best_path(table: NDArray[np.float64], labels: NDArray[np.int64], blank
     total, path = float(best[state]), np.empty(frames, np.int64)
     for frame in range(frames - 1, -1, -1):
         path[frame] = state
-        state -= steps[frame, state]
+        state -= int(steps[frame, state])  # a step is of 8 bits, and there are more states than 127
     return path, total
 
 

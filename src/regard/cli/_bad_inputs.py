@@ -24,7 +24,7 @@ ALONE = "input:1"
 class BadInputs:
     """Collector of the inputs of a file, called `name`, that have no answer. `has_text`: pictures come with words.
 
-    `tokens` is the maximum source length of a model that reads text. `alone`: there is one input and no other.
+    `tokens` is the maximum source length of a model that reads text. `alone`: no other input has an answer.
     """
 
     def __init__(self, name: str, has_text: bool = False, tokens: int | None = None, alone: bool = False):
@@ -36,8 +36,9 @@ class BadInputs:
         self.count += 1
         self.texts.add(text)
         if self.count <= LISTED:
-            why = str(error).removeprefix(ALONE).removeprefix(":").strip()
-            typer.echo(f"regard: {self.name}:{number}: {why}", err=True)
+            why = str(error)
+            why = why.removeprefix(ALONE) if why.startswith(ALONE) else f": {why}"
+            typer.echo(f"regard: {self.name}:{number}{why}", err=True)
 
     def summarise(self, first: int, count: int, begun: bool = False, reasons: Counter[Reason] | None = None) -> str:
         """Summary of the inputs without an answer; with `begun`, inputs that are too long were answered in part.
@@ -68,11 +69,11 @@ class BadInputs:
             "unknown": "nothing in it that the model knows",
             "long": f"more than the {tokens} that the model reads",
             "unscored": "scores that are not finite",
-            "unreadable": "a file that cannot be read",
+            "unreadable": "a file that cannot be read" if self.tokens is None else "an error that is named above",
         }
+        rest = "" if self.alone else ". Everything else is answered"
         if count == 1:
             [reason] = reasons
-            rest = "" if self.alone else ". Everything else is answered"
             return f"{self.name}:{first} has {texts[reason]}; its answer was left empty{rest}"
         more = f", the first {LISTED} of which are named above" * (self.count > LISTED)
         parts = [
@@ -82,7 +83,7 @@ class BadInputs:
         ]
         return (
             f"{self.name}:{first} has no answer ({count:,} such in all{more}): {', '.join(parts)}; such answers are left "
-            "empty. Everything else is answered"
+            f"empty{rest}"
         )
 
 

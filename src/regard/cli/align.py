@@ -100,8 +100,14 @@ def align(
     from regard.alignment.pharaoh import read_gold
     from regard.alignment.soft import compute_soft_alignments
     from regard.inference.load import load_sequence_predictor
+    from regard.inference.sequence_predictor import SequencePredictor
 
     model = load_sequence_predictor(directory, device)
+    if type(model).align_pair is not SequencePredictor.align_pair:
+        raise ConfigError(
+            f"a model that reads {model.codec.kind} ({model.name}) aligns one recording with what is said in it, and needs "
+            'both: regard align DIR call.wav "what is said in it"'
+        )
     model.text_codec("regard align")
     records = _records(model, context.args)
     pairs = compute_soft_alignments(model, records, tokens=letters)

@@ -153,6 +153,8 @@ def predict(
             advice = f"{text} is a file, and its name is read as the input; --file {text} answers its lines"
             warnings.warn(advice, DataWarning, stacklevel=2)
     outputs = build_output_files(model, out, several=text is None)
+    if outputs is not None and text is not None and not text.strip():
+        raise DataError(f"--out={out} needs an input to answer, got an empty one; write one")
     writer = AnswerWriter(model, beam, nbest, align, unknown, as_json, bad, outputs, mark_copied)
     inputs = _keep_first(inputs, noted)
     begun = time.monotonic()
@@ -179,6 +181,7 @@ def predict(
         _trace(model, [entry for entry in noted if entry[0] not in skipped], beam, trace)
     if unanswered.many:
         bad = bad or BadInputs("input", tokens=model.codec.max_source_length - 1, alone=True)
+        bad.alone = bad.alone or unanswered.many == unanswered.inputs
         raise DataError(bad.summarise(unanswered.first, unanswered.many, begun=piecewise == LISTEN, reasons=writer.reasons))
 
 

@@ -51,7 +51,7 @@ class ForwardTrace(NamedTuple):
     choices: "tuple[Choice, ...]" = ()
 
 
-WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen")
+WRITING = ("beam", "unknown", "prefix", "include", "exclude", "constraints", "stream", "listen", "mark_copied")
 """Options of predict for text generation."""
 
 
@@ -137,7 +137,7 @@ class ForwardPredictor(Predictor):
 
     def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:
         """Raise for options and settings of text generation; of the search, only search.batch_size has an effect."""
-        used = [f"--{name}" for name in WRITING if options.get(name)]
+        used = [f"--{name.replace('_', '-')}" for name in WRITING if options.get(name)]
         used += [
             f"--{setting.partition('=')[0]}" for setting in settings if setting.partition("=")[0] != "search.batch_size"
         ]

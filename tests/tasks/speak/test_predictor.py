@@ -54,6 +54,8 @@ def test_several_texts_fill_a_folder_and_times_are_printed(run, tmp_path):
         (["--file", "texts.txt", "--out", "a.wav"], "--out needs a folder for the answers to several inputs"),
         (["kala", "--times", "a.txt"], "--times needs a file called NAME.textgrid, NAME.json, NAME.srt, NAME.vtt"),
         (["kala", "--beam", "3"], "--beam is for models that write text"),
+        (["kala", "--mark-copied"], "--mark-copied is for models that write text"),
+        ([" ", "--out", "a.wav"], "--out=a.wav needs an input to answer, got an empty one"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(run, arguments, message, tmp_path, monkeypatch):

@@ -212,6 +212,9 @@ def test_the_commands_write_word_times(run, tmp_path):
     done = regard("align", run[0], path, "kala", "--times", "json", "--device", "cpu", "--out", tmp_path / "a.json")
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "a.json").read_text())["words"][0]["word"] == "kala"
+    done = regard("align", run[0])
+    assert done.exit_code == 2
+    assert "a model that reads sound (transcribe) aligns one recording with what is said in it" in done.stderr
     for arguments in (("align", run[0], path), ("align", run[0], path, "kala", "--letters")):
         refused = regard(*arguments)
         assert refused.exit_code == 2 or isinstance(refused.exception, ConfigError)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import soundfile
 import torch
 
 from regard import tasks
@@ -14,6 +15,7 @@ from regard.decoding.fusion.ctc import CtcPrefix
 from regard.decoding.fusion.hotwords import Hotwords
 from regard.decoding.fusion.language_model import LanguageModel
 from regard.errors import ConfigError, DataError
+from regard.errors import ConfigError, DataError, DataWarning
 from regard.tasks.transcribe.predictor import SpeechMemory, SpeechPredictor
 from regard.tasks.transcribe.task import Config
 from regard.tree import select
@@ -110,6 +112,21 @@ def test_sound_is_active_where_there_is_energy(make, experiment):
     predictor = make()
     predictor.codec = replace(predictor.codec, arrays=20)
     assert predictor.find_activity(AudioExample(Half(), 101)) is None
+
+
+def test_a_known_text_that_fits_neither_its_recording_nor_the_model_is_refused(make, experiment, tmp_path):
+    predictor, path = make(), str(tmp_path / "short.wav")
+    word = experiment.valid[0].record.target.split()[0]
+    soundfile.write(path, torch.zeros(80).numpy(), 8000)
+    with pytest.raises(DataError, match=r"has 0\.0\d s of sound, too little for the \d+ tokens of the text"):
+        predictor.align_pair(path, f"{word} {word}")
+    with pytest.raises(DataError, match="has a text that the model cannot write at all"):
+        predictor.align_pair(path, "12 34")
+    with pytest.raises(DataError, match=r"more than the \d+ tokens that the model writes"):
+        predictor.align_pair(path, f"{word} " * 300)
+    soundfile.write(path, torch.zeros(16000).numpy(), 8000)
+    with pytest.warns(DataWarning, match=r"1 of \d+ tokens that the model cannot write"):
+        predictor.align_pair(path, f"{word} 1")
 
 
 def test_options_that_are_none_are_named(make, tmp_path):

@@ -205,7 +205,7 @@ class AnomalyPredictor(Predictor):
 
     def check_search_options(self, options: Mapping[str, Any], settings: Sequence[str]) -> None:
         """Raise for options and settings of text generation."""
-        used = [f"--{name}" for name in WRITING if name != "stream" and options.get(name)]
+        used = [f"--{name.replace('_', '-')}" for name in WRITING if name != "stream" and options.get(name)]
         used += [f"--{setting.partition('=')[0]}" for setting in settings]
         if used:
             raise ConfigError(

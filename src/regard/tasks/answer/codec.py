@@ -118,8 +118,9 @@ class StoryCodec:
             )
             warnings.warn(text, DataWarning, stacklevel=3)
         if long_words:
-            text = f"{long_words:,} sentences or questions have more than {self.max_words} words, of which those behind are"
-            warnings.warn(f"{text} left out (data.max_words)", DataWarning, stacklevel=3)
+            which = "one sentence or question has" if long_words == 1 else f"{long_words:,} sentences or questions have"
+            text = f"{which} more than {self.max_words} words (data.max_words), and the words after these are left out"
+            warnings.warn(text, DataWarning, stacklevel=3)
 
     def encode_target(self, record: StoryQuestion) -> list[int] | None:
         """Number of a record's answer; None where it has none."""

@@ -15,7 +15,7 @@ from regard.tasks.answer.reading import order_tasks
 
 LOSS = "nats a question"
 RIGHT = "answers right, in per cent"
-ERROR = "answers wrong, in per cent, the mean of {} tasks"
+WRONG = "answers wrong, in per cent"
 FACTS = "hops whose largest weight is on a supporting fact, in per cent"
 BEST = "largest weights on a supporting fact, in per cent, of the hop that is best in each task"
 
@@ -78,9 +78,9 @@ class Scores:
                 return 100 * float((total[count:] / np.maximum(total[:count], 1)).mean())
 
             interval = bootstrap(table, mean_error)
-            metrics["error"] = Measurement(values["error"], *interval, ERROR.format(count))
+            metrics["error"] = Measurement(values["error"], *interval, f"{WRONG}, the mean of {count} tasks")
         else:
-            metrics["error"] = measure_mean(1 - self.right, 100.0, ERROR.format(count))
+            metrics["error"] = measure_mean(1 - self.right, 100.0, WRONG)
         known = ~np.isnan(self.hits[:, 0])
         if known.any():
             metrics["facts"] = measure_mean(self.hits[known].mean(1), 100.0, FACTS)

@@ -86,15 +86,22 @@ def parse_point(cells: Sequence[Any], where: str) -> Point:
     try:
         x, y = (float(cell) for cell in cells)
     except (TypeError, ValueError):
-        raise DataError(f"{where} needs two numbers for a point, got {quoted(str(list(cells)))}") from None
+        raise DataError(f"{where} needs two numbers for a point, got {quoted(join_cells(cells))}") from None
     if not (math.isfinite(x) and math.isfinite(y)) or max(abs(x), abs(y)) > 1e30:
-        raise DataError(f"{where} has a point that is not finite, or beyond 1e30: {quoted(str(list(cells)))}")
+        got = quoted(join_cells(cells))
+        raise DataError(f"{where} has a point that is not finite, or beyond 1e30: {got}; correct it, or leave it out")
     return x, y
+
+
+def join_cells(cells: Sequence[Any]) -> str:
+    """Cells of a point as they stand on a line."""
+    return ", ".join(str(cell).strip() for cell in cells)
 
 
 def build_instance(data: RouteData, points: Sequence[Point], where: str) -> Instance:
     """Instance whose number of points was checked."""
     if not LEAST <= len(points) <= data.max_points:
         more = f"{len(points):,}" if len(points) <= data.max_points else f"more than {data.max_points:,}"
-        raise DataError(f"{where} has {more} points, and a route needs {LEAST} to {data.max_points:,} (data.max_points)")
+        noun = "point" if len(points) == 1 else "points"
+        raise DataError(f"{where} has {more} {noun}, and a route needs {LEAST} to {data.max_points:,} (data.max_points)")
     return Instance(tuple(points), where)

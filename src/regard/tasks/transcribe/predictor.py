@@ -20,7 +20,7 @@ from regard.data.audio.features import Mfcc
 from regard.data.lines import lines
 from regard.data.modality import Source
 from regard.data.records import Record
-from regard.data.special_tokens import EOS
+from regard.data.special_tokens import EOS, UNK
 from regard.decoding.attention_weights import compute_target_weights, is_cross_attention
 from regard.decoding.constraints.spec import ConstraintSpec
 from regard.decoding.constraints.spelling import Letters
@@ -165,6 +165,7 @@ class SpeechPredictor(SequencePredictor):
 
     def _make_prediction(self, example: AudioExample, hypothesis: Hypothesis, extras: Extras) -> Prediction:
         prediction = super()._make_prediction(example, hypothesis, extras)
+        prediction = prediction._replace(text=prediction.text.strip())
         if not extras.align:
             return prediction
         transcript = self.time_words(example, hypothesis.tokens, hypothesis)
@@ -178,7 +179,7 @@ class SpeechPredictor(SequencePredictor):
         if self.times is not None:
             printed = transcript.format(self.times)
         elif align:
-            printed = f"{prediction.text}\n\n{transcript.table()}\n"
+            printed = f"{prediction.text}\n\n{transcript.table()}\n" if transcript.words else prediction.text
         return prediction._replace(fields=transcript.fields, printed=printed)
 
     def time_words(self, example: AudioExample, tokens: Sequence[int], hypothesis: Hypothesis | None = None) -> Transcript:
@@ -240,9 +241,36 @@ class SpeechPredictor(SequencePredictor):
         record = self.task.prepare(Record(text_of(source), text, "input:1"))
         if not text.strip():
             raise DataError("an alignment needs the text that is said in the recording, got an empty one")
-        [example] = self.codec.encode_all([record], over_long="truncate").examples
+        corpus = self.codec.encode_all([record], over_long="truncate")
+        [example] = corpus.examples
+        self._check_text(example, corpus.report.cut_targets > 0)
         transcript = self.time_words(example, example.target)
         spoken = self.codec.target_pieces(example.target)
         prediction = Prediction(text, 0.0, self.codec.pieces(example), spoken)
         aligned = self._with_times(example, prediction, transcript, align=True)
         return aligned if self.times is not None else aligned._replace(printed=transcript.table())
+
+    def _check_text(self, example: AudioExample, cut: bool) -> None:
+        """Raise for a known text that does not fit its recording or the model; warns of tokens that the model lacks."""
+        tokens, where = [token for token in example.target or () if token != EOS], example.record.where
+        seconds, positions = example.frames * self.codec.seconds_per_frame, -(-example.frames // self.codec.stride)
+        unknown = tokens.count(UNK)
+        if not self.codec.decode([token for token in tokens if token != UNK]).strip():
+            raise DataError(f"{where} has a text that the model cannot write at all; write it as the training data do")
+        if cut:
+            raise DataError(
+                f"{where} has a text of more than the {self.codec.max_target_length - 1} tokens that the model writes "
+                "(data.max_target_length); align the recording in parts"
+            )
+        if len(tokens) > positions:
+            raise DataError(
+                f"{where} has {seconds:.2f} s of sound, too little for the {len(tokens):,} tokens of the text, each of "
+                f"which needs {self.codec.stride * self.codec.seconds_per_frame:.2f} s; give the text of this recording"
+            )
+        if unknown:
+            warnings.warn(
+                f"{where} has a text with {unknown:,} of {len(tokens):,} tokens that the model cannot write; the words with "
+                f"{self.codec.target.shown([UNK])[0]} may have wrong times",
+                DataWarning,
+                stacklevel=3,
+            )
