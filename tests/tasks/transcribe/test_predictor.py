@@ -14,7 +14,6 @@ from regard.data.special_tokens import EOS
 from regard.decoding.fusion.ctc import CtcPrefix
 from regard.decoding.fusion.hotwords import Hotwords
 from regard.decoding.fusion.language_model import LanguageModel
-from regard.errors import ConfigError, DataError
 from regard.errors import ConfigError, DataError, DataWarning
 from regard.tasks.transcribe.predictor import SpeechMemory, SpeechPredictor
 from regard.tasks.transcribe.task import Config
