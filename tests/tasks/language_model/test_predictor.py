@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from regard.data.special_tokens import BOS
-from regard.errors import DataError
+from regard.errors import DataError, RefusedError
+from regard.interop.onnx.write import graphs
 from regard.tasks.language_model.predictor import LanguagePredictor
 
 
@@ -37,6 +38,11 @@ def test_perplexity_is_that_of_the_log_probabilities(language, texts):
     assert metrics["word_perplexity"].value == pytest.approx(metrics["perplexity"].value)  # words are tokens
     assert metrics["perplexity"].value < 6 < language.codec.target.size
     assert "per word" in metrics["word_perplexity"].signature
+
+
+def test_an_export_is_refused(language):
+    with pytest.raises(RefusedError, match="has no source to encode"):
+        graphs(language)
 
 
 def test_choices_are_traced_from_the_beginning_on(language):

@@ -98,6 +98,11 @@ def graphs(trained: SequencePredictor, precision: str = "float32") -> tuple[byte
             "that it was made from"
         )
     refuse_unfinite(model, "onnx")
+    if not trained.reads_source:
+        raise RefusedError(
+            f"onnx takes an encoder and a decoder, and this model ({trained.name}) has no source to encode: it runs "
+            "as it is with `regard predict`"
+        )
     own = getattr(trained.config.model, "vit", None)
     if own is not None and (own.cls_tokens or own.learned_positions):
         raise RefusedError(
