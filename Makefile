@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST := $(BIN)/python -m pytest -n 2
+# Three workers on two cores: tests that wait for a process or a page leave time to the others.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 DEMO := .demo
 HOOK := --jaxtyping-packages=regard,beartype.beartype
 

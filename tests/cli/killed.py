@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from regard.cli._bad_inputs import BadInputs
@@ -18,6 +17,7 @@ from regard.cli._journal import Journal
 from regard.cli._predict_io import AnswerWriter, write_to_file
 from regard.cli._progress import ProgressLine
 from regard.errors import DataError
+from regard.inference.prediction import Prediction
 
 LINES, WINDOW, BATCH = 300, 40, 7
 WORK = {"input": "a", "model": "b", "settings": "c"}
@@ -66,8 +66,7 @@ class Model:
             whole = sum(len(texts[place]) * at for at, place in enumerate(places, 1)) / 7
             for place in places:
                 score = -whole / len(texts[place])
-                fields = dict.fromkeys(("boxes", "weights", "links", "fields"))
-                answer = SimpleNamespace(text=texts[place][::-1], score=score, **fields)
+                answer = Prediction(texts[place][::-1], score, [], [])
                 yield place, DataError("no finite scores") if "!" in texts[place] else [answer]
 
 

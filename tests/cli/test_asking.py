@@ -113,7 +113,10 @@ def test_a_model_that_is_asked_nothing_refuses_a_question(tmp_path):
     for arguments in (["predict", run, "a b", "--question", "why?"], ["view", run, "a b", "--question", "why?"]):
         done = regard(*arguments)
         assert done.exit_code == 2
-        assert "--question is for models that answer questions about pictures (vqa), and this one (reverse)" in done.stderr
+        assert (
+            "--question is for models that answer questions about pictures (vqa) or stories (answer), and this one (reverse)"
+            in done.stderr
+        )
 
 
 def test_one_question_for_all_is_refused_where_a_line_has_its_own():

@@ -33,4 +33,7 @@ def test_an_alignment_keeps_the_engine_and_says_where_it_comes_from(run_director
 
 def test_what_needs_the_reference_search_is_said(run_directory):
     done = regard("predict", run_directory, "Tom chases Jerry", "--device", "cpu", "--verbose", "--search.block_ngrams=2")
-    assert done.stderr == "engine: reference on cpu; prefixes, phrases and block_ngrams are constraints on each step\n"
+    assert (
+        done.stderr
+        == "engine: reference on cpu; prefixes, phrases, block_ngrams and grammars are constraints on each step\n"
+    )

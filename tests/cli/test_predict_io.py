@@ -1,6 +1,5 @@
 import io
 import json
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -37,14 +36,7 @@ class Model:
         if any(include):
             raise ValueError("this cannot be had")
         for place in reversed(range(len(texts))):
-            yield (
-                place,
-                [
-                    SimpleNamespace(
-                        text=texts[place][::-1], score=-1.0, weights=None, links=None, boxes=None, printed=None, marked=None
-                    )
-                ],
-            )
+            yield place, [Prediction(texts[place][::-1], -1.0, [], [])]
 
 
 def inputs(*texts, wish=ConstraintSpec()):
@@ -197,7 +189,7 @@ def test_a_detector_that_finds_nothing_says_so(capsys):
     class Empty(Model):
         def outcomes(self, texts, **options):
             for place, found in super().outcomes(texts, **options):
-                yield place, [SimpleNamespace(**{**vars(found[0]), "boxes": []})]
+                yield place, [found[0]._replace(boxes=[])]
 
     for texts, text in (
         (["ab"], "nothing was detected that"),

@@ -52,10 +52,12 @@ def test_a_command_has_the_options_that_tasks_declare_for_it():
     assert {option.name: option.commands for option in registry.task_options()} == {
         "backtest": ("evaluate",),
         "explain": ("predict",),
+        "hotwords": ("predict", "evaluate"),
         "index": ("predict",),
         "levels": ("predict",),
         "plot": ("predict",),
         "question": ("predict", "view"),
+        "samples": ("predict", "evaluate"),
         "threshold": ("predict",),
         "times": ("predict", "align"),
     }

@@ -83,7 +83,7 @@ def test_the_engine_and_the_reason_for_it_are_logged(caplog):
     ]
     guard = Guard([Constraints()], Spelling.numbers(model.decoder.embedding.table.num_embeddings), 2)
     for options, reason in (
-        ({"guard": guard}, "prefixes, phrases and block_ngrams are constraints on each step"),
+        ({"guard": guard}, "prefixes, phrases, block_ngrams and grammars are constraints on each step"),
         ({"settings": Search(coverage_penalty=0.1)}, "search.coverage_penalty needs the attention of each step"),
         ({"settings": Search(beam=2, beam_groups=2)}, "search.beam_groups are searched one after the other"),
     ):

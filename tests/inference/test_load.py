@@ -11,7 +11,7 @@ import regard
 from regard import config as configuration
 from regard import manifest, tasks
 from regard.config import Data, Model, Train
-from regard.errors import ConfigError, DamagedError, RefusedError
+from regard.errors import ConfigError, DamagedError, DataWarning, RefusedError
 from regard.tasks.translate import Config
 from regard.training.loop import train
 from regard.training.run_directory import RunDirectory
@@ -196,6 +196,20 @@ def test_what_a_library_raises_for_a_forged_file_is_damage_that_names_the_run(tr
     copy = forged(trained, tmp_path, lambda copy: (copy / name).write_bytes(data))
     with pytest.raises((DamagedError, ConfigError), match=str(copy)):
         regard.load(copy)
+
+
+@pytest.mark.parametrize("text", ["grammar = '/dev/zero'", "lm = '/dev/zero'"])
+def test_a_file_outside_that_a_config_names_for_the_search_is_not_opened(trained, tmp_path, text):
+    def change(copy):
+        path = copy / "config.toml"
+        lines = path.read_text().splitlines()
+        at = lines.index("[search]") + 1 if "[search]" in lines else len(lines)
+        path.write_text("\n".join([*lines[:at], *([] if "[search]" in lines else ["[search]"]), text, *lines[at:]]))
+
+    with pytest.warns(DataWarning, match=r"has search.* a file outside of it, which is not opened; give --search"):
+        model = regard.load(forged(trained, tmp_path, change), "cpu")
+    assert model.config.search.grammar is None
+    assert model.config.search.lm is None
 
 
 def test_a_task_that_does_not_exist_is_named_with_the_nearest(trained, tmp_path):

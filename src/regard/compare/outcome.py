@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+from regard.metrics.text import LOWER_IS_BETTER as TEXT_ERRORS
+
 State = Literal["done", "failed", "impossible", "waiting"]
 """Impossible: its model cannot be built. Waiting: not trained yet, or stopped before its end."""
 
-LOWER_IS_BETTER = frozenset({"loss", "perplexity", "wer", "cer", "per", "aer", "text_rank", "picture_rank"})
+ERRORS = "aer mse mae mase smape pinball crps sql l1 mcd skipped repeated misread error gap gap_starts gap_sampled length"
+LOWER_IS_BETTER = frozenset({*TEXT_ERRORS, *ERRORS.split()})
 """Metrics of which lower is better; of all others, higher is."""
 COSTS = ("parameters", "seconds", "tokens_per_second")
 """Costs of a training, which are not ranked."""

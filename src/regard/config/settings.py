@@ -348,6 +348,11 @@ class Search(Section):
     grammar: str | None = None
     """File with a grammar that every output keeps to; of the task parse also targets, the prefix tree of those that it was
     trained on."""
+    lm: str | None = None
+    """A run of the task language_model with the same tokens, whose log-probabilities are added in the search (shallow
+    fusion)."""
+    lm_weight: float = 0.3
+    """Weight of the language model's log-probabilities beside the model's own."""
     beam_groups: int = 1
     """Groups of diverse beam search, which share the beam; 1: plain beam search."""
     diversity_penalty: float = 0.5

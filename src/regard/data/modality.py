@@ -1,6 +1,6 @@
 """Protocols of a modality: what loading, training, search, prediction and export ask of a source, a target and a batch.
 
-A modality is a folder of `data/` with a codec: text, images, later audio and series. Nothing outside that folder, its
+A modality is a folder of `data/` with a codec: text, images, audio and series. Nothing outside that folder, its
 encoders, its tasks, its metrics, the viewer's drawing of its axis and the converters of `interop` imports its classes
 (tests/test_modalities.py): all else goes through this file.
 

@@ -147,7 +147,8 @@ class Searcher:
         if self.precision != "float32":
             raise ConfigError(
                 f"search.precision={self.precision} is for plain search; weights (--align, --trace), constraints, "
-                "block_ngrams, groups, coverage_penalty and samples need search.precision=float32"
+                "a language model (search.lm), block_ngrams, groups, coverage_penalty and samples need "
+                "search.precision=float32"
             )
         return None
 

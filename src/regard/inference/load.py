@@ -1,13 +1,16 @@
 """Open what was trained: a run directory, an ensemble of them, or graphs that were exported."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from regard import config as configuration
 from regard.boundary import boundary
 from regard.components import Handed, hand_over
-from regard.errors import ConfigError, DamagedError, RefusedError
+from regard.errors import ConfigError, DamagedError, DataWarning, RefusedError
 from regard.inference.alignment_head import load_head
 from regard.inference.predictor import Predictor
 from regard.inference.sequence_predictor import SequencePredictor
@@ -70,6 +73,7 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         config = configuration.check(tasks.find(name).Config, table)
     except ConfigError as error:
         raise ConfigError(f"{path / CONFIG}: {error}") from error
+    config = ignore_outside_files(config, path)
     strange = [file.name for side in ("codec", "source", "target", "joint") for file in path.glob(f"{side}.*")]
     if unlisted := sorted(set(strange) - files.keys()):
         raise DamagedError(f"{path / unlisted[0]} is not in the manifest: it was put there by something else")
@@ -90,6 +94,23 @@ def assemble(snapshot: Snapshot, device: str = "auto", member: bool = False) -> 
         tensors = file.read()
     restore(model, tensors, str(path / MODEL))
     return kind.build_predictor(tasks.bind(name), config, codec, model.to(select_device(device)), head)
+
+
+def ignore_outside_files(config: Any, path: Path) -> Any:
+    """Config without the files outside its directory that a search would open: only a command or a caller names those."""
+    search = getattr(config, "search", None)
+    named = {name: getattr(search, name, None) for name in ("lm", "grammar")}
+    named = {name: value for name, value in named.items() if value not in (None, "targets")}
+    if search is None or not named:
+        return config
+    name, value = next(iter(named.items()))
+    warnings.warn(
+        f"{path / CONFIG} has search.{name}={value!r}, a file outside of it, which is not opened; give --search.{name} to "
+        "the command that searches",
+        DataWarning,
+        stacklevel=2,
+    )
+    return replace(config, search=replace(search, **dict.fromkeys(named)))
 
 
 def read_directory(path: Path, sealed: bytes) -> Snapshot:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -26,7 +26,7 @@ from regard.decoding.copies import find_copies
 from regard.decoding.engines.cuda.encoder import encode, lock_device
 from regard.decoding.engines.cuda.select import covers_half_precision
 from regard.decoding.forced_bos import ForcedBOS
-from regard.decoding.fusion import Fusion
+from regard.decoding.fusion import Fusion, Scorer
 from regard.decoding.hypothesis import Hypothesis
 from regard.decoding.logprobs import UndistributedError
 from regard.decoding.max_length import find_tensor, limit_length
@@ -89,6 +89,8 @@ class SequencePredictor(Predictor):
 
     task: SequenceTask
     searches = True
+    reads_source: ClassVar[bool] = True
+    """False for a language model, whose decoder reads no source."""
 
     def __init__(
         self,
@@ -381,7 +383,8 @@ class SequencePredictor(Predictor):
         settings, device = self.config.search, next(self.model.parameters()).device
         if settings.precision != "auto":
             return settings.precision
-        if reference or settings.block_ngrams or self.config.train.precision != "bf16" or not has_bf16(device):
+        reference = reference or bool(settings.block_ngrams or settings.lm)
+        if reference or self.config.train.precision != "bf16" or not has_bf16(device):
             return "float32"
         covered = Searcher(settings, self.text).is_plain(True) and covers_half_precision(self.model)
         return "bf16" if covered else "float32"
@@ -392,7 +395,21 @@ class SequencePredictor(Predictor):
 
     def fuse(self, memory: Tree) -> tuple[Tree, Fusion | None]:
         """The decoder's part of a memory of `encode`, and scores that are added to the decoder's in the search."""
-        return memory, None
+        scorers = self.language_scorers
+        return memory, Fusion(scorers) if scorers else None
+
+    @property
+    def language_scorers(self) -> tuple[Scorer, ...]:
+        """The language model that joins the search, where there is one with a weight."""
+        search = self.config.search
+        return () if search.lm is None or not search.lm_weight else (self.language_model,)
+
+    @cached_property
+    def language_model(self) -> Scorer:
+        """Language model of search.lm."""
+        from regard.inference.language_model import load_language_model  # imported late: it loads predictors
+
+        return load_language_model(self.config.search.lm, self)
 
     def limits(self, source: Source) -> list[int]:
         """The most tokens that the answers to sources may have."""

@@ -29,6 +29,10 @@ def streamable(search: Search) -> None:
             f"search.beam_groups={search.beam_groups} are there to differ, so little is decided before the end; leave them "
             "out, or use predict"
         )
+    if search.lm is not None:
+        raise ConfigError(
+            f"search.lm={search.lm} is for answers that are searched for as a whole; leave it out, or use predict"
+        )
     if search.unknown != "keep":
         raise ConfigError(
             f"search.unknown={search.unknown} replaces words when the answer is whole; search.unknown=keep lets them stand"

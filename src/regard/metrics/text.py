@@ -16,7 +16,7 @@ Rows = NDArray[np.float64]
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each output, or several."""
 
-LOWER_IS_BETTER = {"loss", "perplexity", "wer", "cer", "per", "ser", "text_rank", "picture_rank"}
+LOWER_IS_BETTER = {"loss", "perplexity", "word_perplexity", "wer", "cer", "per", "ser", "text_rank", "picture_rank"}
 """Metrics for which lower is better; for all others higher is."""
 BLOCK = 1 << 22
 """Maximum number of resampled counts that the bootstrap holds at a time."""
@@ -254,15 +254,15 @@ def token_perplexity(nll: float, tokens: int) -> float:
         return math.inf
 
 
-def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0) -> Measurement:
-    """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; lower is better."""
+def perplexity(nll: Sequence[float], tokens: Sequence[int], seed: int = 0, unit: str = "token") -> Measurement:
+    """Perplexity exp(Σ nll / Σ tokens) over sentences, with its interval; lower is better. Words may be counted as well."""
     rows = np.array([nll, tokens], dtype=np.float64).T
 
     def score(total: Rows) -> float:
         return token_perplexity(float(total[0]), int(total[1]))
 
     return Measurement(
-        score(rows.sum(0)), *bootstrap(rows, score, seed=seed), "exp of nats per token, end of sentence included"
+        score(rows.sum(0)), *bootstrap(rows, score, seed=seed), f"exp of nats per {unit}, end of sentence included"
     )
 
 

@@ -208,6 +208,11 @@ RULES = {
     "search.diversity_penalty": Rule(
         lambda config: config.search.beam_groups > 1, "groups to keep apart (search.beam_groups=2 or more)"
     ),
+    "search.lm": Rule(
+        lambda config: config.search.mbr == "none" or config.search.mbr_from == "beam",
+        "a beam search (search.mbr_from=beam); samples are drawn from the model alone",
+    ),
+    "search.lm_weight": Rule(lambda config: config.search.lm is not None, "a language model (search.lm=RUN)"),
     "search.mbr_candidates": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
     "search.mbr_from": Rule(lambda config: config.search.mbr != "none", "search.mbr=chrf or another metric"),
     "data.samples": Rule(lambda config: config.data.train is None, "a task with synthetic data (no data.train)"),

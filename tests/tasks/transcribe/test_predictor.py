@@ -13,9 +13,12 @@ from regard.data.audio.batch import AudioExample
 from regard.data.special_tokens import EOS
 from regard.decoding.fusion.ctc import CtcPrefix
 from regard.decoding.fusion.hotwords import Hotwords
+from regard.decoding.fusion.language_model import LanguageModel
+from regard.errors import ConfigError, DataError
 from regard.errors import ConfigError, DataError, DataWarning
 from regard.tasks.transcribe.predictor import SpeechMemory, SpeechPredictor
 from regard.tasks.transcribe.task import Config
+from regard.tree import select
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,18 @@ def test_scores_of_the_search_are_those_of_ctc_and_of_hotwords(make, experiment,
     (tmp_path / "words.txt").write_text("mino\n\n")
     plain.set_hotwords(str(tmp_path / "words.txt"))
     assert [type(scorer) for scorer in plain.fuse(alone)[1].scorers] == [Hotwords]
+
+
+def test_a_language_model_joins_the_search_beside_ctc(make, experiment):
+    source, decoder = experiment.train.batch(0).source, experiment.model.decoder
+    predictor = make(ctc_weight=0.4, lm="lm/", lm_weight=0.2)
+    with torch.no_grad():
+        memory = predictor.encode(source)
+        predictor.language_model = LanguageModel(decoder, select(memory.decoder, torch.tensor([0])), 0.2)
+    _, fusion = predictor.fuse(memory)
+    assert [(type(scorer), scorer.weight) for scorer in fusion.scorers] == [(LanguageModel, 0.2), (CtcPrefix, 0.4)]
+    assert fusion.decoder_weight == pytest.approx(0.6)
+    assert make(lm="lm/", lm_weight=0.0, ctc_weight=0.0).fuse(memory.decoder)[1] is None
 
 
 def test_an_excerpt_is_as_long_as_is_set_but_not_too_short_to_encode(make):

@@ -55,8 +55,7 @@ def measure_sample(rng: random.Random, device: str, limits: Limits | None = None
             return []
         times = measure_ways(ways, REQUEST_SECONDS)
         request = build_raw_request(call)
-        rows = [Row(name.partition(":")[0], *count_path(name, request), taken) for name, taken in times.items()]
-    return rows
+        return [Row(name.partition(":")[0], *count_path(name, request), taken) for name, taken in times.items()]
 
 
 def warm_kernels(device: str, seed: int, requests: int, share: tuple[int, int], seconds: float) -> None:

@@ -107,8 +107,8 @@ class SpeechPredictor(SequencePredictor):
         return SpeechMemory(self.model.decoder.remember(encoded), encoded, scores)
 
     def fuse(self, memory: DecoderMemory | SpeechMemory) -> tuple[DecoderMemory, Fusion | None]:
-        """The decoder's memory, and the scores of CTC and of hotwords."""
-        scorers, weight = list[Scorer](), 0.0
+        """The decoder's memory, and the scores of CTC, of a language model and of hotwords."""
+        scorers, weight = list[Scorer](self.language_scorers), 0.0
         if isinstance(memory, SpeechMemory):
             weight = self.ctc_weight
             scorers.append(CtcPrefix(memory.ctc, memory.encoded.keep, weight))

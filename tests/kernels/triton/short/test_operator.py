@@ -8,7 +8,13 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("these run in the interpreter; benchmarks/transformer.py checks on a GPU", allow_module_level=True)
 
 from regard.attention.multihead import is_interleaved as apart_side_by_side
-from regard.kernels.triton.short.operator import allocate_gradients, allocate_output, attend_short, make_dense
+from regard.kernels.triton.short.operator import (
+    allocate_gradients,
+    allocate_output,
+    attend_short,
+    forward_operator,
+    make_dense,
+)
 
 
 @pytest.mark.unhooked
@@ -18,7 +24,7 @@ def test_what_it_promises_the_compiler_about_shapes_is_what_it_gives():
     tests = ("test_schema", "test_autograd_registration", "test_faketensor")
     documents = torch.ones(1, 3, dtype=torch.long), torch.ones(1, 5, dtype=torch.long)
     for packed in ((None, None), documents):
-        torch.library.opcheck(attend_short, (query, keys, values, keep, *packed, True, 2, 0.5), test_utils=tests)
+        torch.library.opcheck(forward_operator, (query, keys, values, keep, *packed, True, 2, 0.5), test_utils=tests)
 
 
 def test_room_has_its_heads_side_by_side():

@@ -1,0 +1,1 @@
+"""Language modelling: texts in, a model of their probability out."""
