@@ -6,6 +6,7 @@ import torch
 from regard.config import AudioTextData
 from regard.data.audio.codec import AudioTextCodec
 from regard.data.audio.excerpts import split_frames, take_excerpts
+from regard.data.audio.features import LogMel
 from regard.data.audio.synthetic.syllables import synthesise
 
 
@@ -31,3 +32,14 @@ def test_excerpts_have_the_features_and_the_sound_of_their_stretch():
         torch.testing.assert_close(cache.features(number), features[first : first + 40])
         assert cache.samples(number).equal(sound()[160 * first : 160 * (first + 40)])
     assert cache.features(0, 2.0).shape == (20, 80)
+
+
+def test_the_features_of_a_recording_are_computed_once_for_all_excerpts(monkeypatch):
+    [sound] = synthesise(1, 0)
+    codec = AudioTextCodec.fit([sound.record], AudioTextData(normalise="none"), 4, synthetic=True)
+    [whole] = codec.encode_all([sound.record], sounds=[sound]).examples
+    lengths, compute = [], LogMel.__call__
+    monkeypatch.setattr(LogMel, "__call__", lambda self, samples: lengths.append(len(samples)) or compute(self, samples))
+    for excerpt in take_excerpts(whole, split_frames(whole.frames, 40, 8)):
+        codec.features(excerpt)
+    assert lengths == [len(sound())]

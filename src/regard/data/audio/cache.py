@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -26,7 +25,6 @@ class FeatureCache:
         self.examples, self.front = examples, front
         self._room, self._lock = room, Lock()
         self._cached: dict[tuple[int, float], Tensor] = {}
-        self._whole: tuple[Any, Features] | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -57,11 +55,11 @@ class FeatureCache:
 
     def _take(self, example: AudioExample, excerpt: Excerpt, speed: float) -> Features:
         """Features of an excerpt; those of the whole recording are computed once."""
+        key = repr(self.front)
         with self._lock:
-            if self._whole is None or self._whole[0] is not excerpt.sound:
-                whole = FeatureCache([example._replace(sound=excerpt.sound)], self.front)
-                self._whole = excerpt.sound, whole.features(0)
-            features = self._whole[1][excerpt.first : excerpt.first + excerpt.frames].clone()
+            if key not in excerpt.whole:
+                excerpt.whole[key] = FeatureCache([example._replace(sound=excerpt.sound)], self.front).features(0)
+            features = excerpt.whole[key][excerpt.first : excerpt.first + excerpt.frames].clone()
         return features if speed == 1 else change_frame_rate(features, speed)
 
     def samples(self, number: int) -> Float[Tensor, " samples"]:

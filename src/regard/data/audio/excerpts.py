@@ -1,9 +1,9 @@
 """Excerpts of long recordings: overlapping stretches of frames, each of which a model reads by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.data.audio.batch import AudioExample, Synthesis
 
@@ -15,6 +15,8 @@ class Excerpt:
     sound: Path | Synthesis
     first: int
     frames: int
+    whole: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """Features of the whole recording, once they are computed: all of its excerpts share them."""
 
 
 class Stretch(NamedTuple):
@@ -38,4 +40,6 @@ def split_frames(frames: int, most: int, overlap: int) -> list[Stretch]:
 def take_excerpts(example: AudioExample, stretches: Sequence[Stretch]) -> list[AudioExample]:
     """Examples of stretches of a recording, without targets."""
     assert not isinstance(example.sound, Excerpt), "an excerpt is of a whole recording"
-    return [AudioExample(Excerpt(example.sound, *stretch), stretch.frames, None, example.record) for stretch in stretches]
+    whole: dict[str, Any] = {}
+    excerpts = [Excerpt(example.sound, *stretch, whole) for stretch in stretches]
+    return [AudioExample(excerpt, excerpt.frames, None, example.record) for excerpt in excerpts]
