@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """What a decoder left out of a sound, and what it read more than once."""
+    """Stretches of a sound that a decoder left out, and those that it read more than once."""
 
     holes: tuple[Stretch, ...]
     loops: tuple[Stretch, ...]

@@ -185,7 +185,7 @@ def spread_gaps(words: Segments, activity: Bool[Tensor, " frames"] | None, frame
 
 
 def _divide_gap(active: NDArray[np.bool_], is_first: bool, is_last: bool) -> tuple[int, int]:
-    """Where in a gap the word before it ends, and the word after it begins."""
+    """Times in a gap at which the word before it ends, and the word after it begins."""
     size = len(active)
     silent = np.flatnonzero(~active)
     if not len(silent):

@@ -25,7 +25,7 @@ Allowed = Bool[Tensor, "#batch #heads #queries keys"] | None
 BLOCK = 1 << 22
 """The most weights that `sweep` holds at a time on a CPU, where they stay in cache."""
 BLOCK_GPU = 1 << 25
-"""The same on a GPU, where each operation costs a launch."""
+"""The most weights that `sweep` holds at a time on a GPU, where each operation costs a launch."""
 
 
 def entropy(weights: Weights) -> Row:

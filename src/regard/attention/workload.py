@@ -157,7 +157,7 @@ def _count_mask(scope: Scope, batch: int, heads: int, queries: int, keys: int, b
 
 
 def _find_axes(scope: Scope) -> tuple[bool, bool]:
-    """Whether a mask differs between rows of the batch, and between queries."""
+    """Two flags: the mask differs between rows of the batch, and between queries."""
     if isinstance(scope, And | Or):
         left, right = _find_axes(scope.left), _find_axes(scope.right)
         return left[0] or right[0], left[1] or right[1]

@@ -91,7 +91,7 @@ class Call(NamedTuple):
     sides: tuple[Tensor, Tensor, Tensor]
     stages: dict[str, Any]
     learned: tuple[Tensor, ...]
-    """What has a gradient."""
+    """Tensors that have a gradient."""
     gradient: Tensor | None
     """dC, or None for a forward."""
 

@@ -65,7 +65,7 @@ class Utterance:
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """Text of the recording."""
         return " ".join(word.text for word in self.words)
 
     @property

@@ -115,7 +115,7 @@ class Product:
         return [(first, min(first + rows, self.queries)) for first in range(0, self.queries, rows)]
 
     def plain_request(self, statistics: tuple[str, ...]) -> Request | None:
-        """The same attention as a request to kernels; None where it has a mask, a bias, capped scores or sinks."""
+        """Request to kernels for this attention; None where it has a mask, a bias, capped scores or sinks."""
         if any(part is not None for part in (self.mask, self.bias, self.softcap, self.sinks)):
             return None
         scope = Causal() if self.causal else Everywhere()
